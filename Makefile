@@ -66,7 +66,7 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
-statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
+statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the long forms of others, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
 		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
 		tests/api/test_any_input.py tests/security/test_ledger*.py tests/security/test_subsample_and_aggregate_privacy.py \
@@ -86,10 +86,10 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) release-check
 
-test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated
+test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
 	scripts/test_aarch64.sh
 
-constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump)
+constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON QEMU)
 	$(PYTHON) scripts/constant_time.py
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
@@ -108,22 +108,22 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their record, write docs/benchmarks.md (15 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep their record for the site (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, write docs/benchmarks.md
+bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, and keep their record
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
 
-bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, write their page (10 minutes)
+bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-core --bench parts --locked
 
-instructions: | check-tools ## compare the instructions per sample with benches/instructions.json (RECORD=--record keeps them)
+instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
 	$(PYTHON) scripts/instructions.py $(RECORD)
 
-fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=60 seconds, after its planted faults
+fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=60 seconds, after its planted faults (Linux, C++ compiler)
 	$(PYTHON) scripts/fuzz.py $(SECONDS)
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors

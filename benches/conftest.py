@@ -106,5 +106,5 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     record.others = config.stash[WATCH].share()
     terminalreporter.write_line(f"\n{page.report(record)}")
     if record.kind is not None and not exitstatus:
-        path = page.keep(record).relative_to(config.rootpath)
-        terminalreporter.write_line(f"written to {path}, and shown by docs/benchmarks.md")
+        path = record.keep().relative_to(config.rootpath)
+        terminalreporter.write_line(f"written to {path}, and shown by the site")

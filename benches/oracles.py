@@ -231,7 +231,7 @@ def main() -> None:
         if case.libraries:
             measure_libraries(record, case)
     record.others = watch.share()
-    page.keep(record)
+    record.keep()
     print(page.report(record))
 
 

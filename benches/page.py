@@ -1,8 +1,6 @@
 """What the pages of the site say of the records.
 
-``python -m benches.page`` makes docs/benchmarks.md and docs/benchmarks/frequency_oracles.md again; so does every run
-that keeps a record. The pages of the records and the pictures are made by scripts/benchmarks.py when the site is built.
-That happens without dpnoise, so nothing here imports it.
+scripts/benchmarks.py asks for it when the site is built. That happens without dpnoise, so nothing here imports it.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from benches.libraries import LIBRARIES
 from benches.oracle_cases import (
@@ -33,13 +30,8 @@ from benches.oracle_cases import (
     by_post_title,
 )
 from benches.published import FELDMAN_2022, PGR, SS
-from benches.record import FOLDER, WHOLE, Loss, Record, Table, kept
+from benches.record import WHOLE, Loss, Record, Table, kept
 from benches.targets import INSTRUCTION_SETS, Target
-
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "benchmarks.md"
-ORACLES_PAGE = DOCS / "benchmarks" / "frequency_oracles.md"
-
 
 # --- the page of a record --------------------------------------------------------------------------------------------
 
@@ -151,7 +143,7 @@ def current(records: Iterable[Record]) -> list[Record]:
 
 
 def parts(records: Iterable[Record]) -> dict[str, str]:
-    """Return what stands between the marks of the page."""
+    """Return what stands at the marks of the page."""
     records = current(records)
     return {
         "newest": shown(records[0]),
@@ -265,7 +257,7 @@ def instruction_sets(records: list[Record]) -> str:
 
 
 def oracle_parts(record: Record) -> dict[str, str]:
-    """Return what stands between the marks of the page on frequency oracles."""
+    """Return what stands at the marks of the page on frequency oracles."""
     compared = [case for case in (*PUBLISHED.values(), *LARGE, *LARGEST, *LDP3) if case.libraries or case == LARGEST[2]]
     return {
         "machine": f"""The record is of {record.date}: {record.cpu}, {record.cores} cores, instruction set
@@ -374,39 +366,24 @@ def by_post(record: Record, case: Case) -> str:
     return titled(str(case), ["protocol", *columns], rows)
 
 
-# --- writing the pages -----------------------------------------------------------------------------------------------
+# --- filling the pages -----------------------------------------------------------------------------------------------
 
 
 def fill(page: str, parts: dict[str, str]) -> str:
-    """Return a page with what now belongs between its marks."""
+    """Return a page with these parts in place of its marks."""
     for name, text in parts.items():
-        begin, end = f"<!-- from the records: {name} -->\n", "<!-- end -->"
-        before, mark, rest = page.partition(begin)
-        if not mark or end not in rest:
-            raise ValueError(f"the page has no marks of {name}: {begin!r} and {end!r}")
-        page = f"{before}{begin}\n{text}\n\n{rest[rest.index(end) :]}"
+        mark = f"<!-- from the records: {name} -->"
+        if mark not in page:
+            raise ValueError(f"the page has no mark of {name}: {mark!r}")
+        page = page.replace(mark, text)
     return page
 
 
-def files() -> dict[Path, str]:
-    """Return the pages, as the records give them."""
-    records = kept()
-    filled = {PAGE: parts(records.values()), ORACLES_PAGE: oracle_parts(records["oracles"])}
-    return {path: fill(path.read_text(encoding="utf-8"), texts) for path, texts in filled.items()}
-
-
-def write() -> None:
-    for path, text in files().items():
-        path.write_text(text, encoding="utf-8")
-
-
-def keep(record: Record) -> Path:
-    """Write a record in place of the one of its kind, and then the pages."""
-    path = FOLDER / f"{record.kind}.json"
-    path.write_text(record.to_json(), encoding="utf-8")
-    write()
-    return path
-
-
-if __name__ == "__main__":
-    write()
+def filled(path: str, page: str) -> str:
+    """Return a page of the site with what the records say, by its path below docs."""
+    match path:
+        case "benchmarks.md":
+            return fill(page, parts(kept().values()))
+        case "benchmarks/frequency_oracles.md":
+            return fill(page, oracle_parts(kept()["oracles"]))
+    return page

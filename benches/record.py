@@ -174,6 +174,12 @@ class Record:
                 if losses:
                     yield entrant, table, losses
 
+    def keep(self) -> Path:
+        """Write the record in place of the one of its kind."""
+        path = FOLDER / f"{self.kind}.json"
+        path.write_text(self.to_json(), encoding="utf-8")
+        return path
+
     def to_json(self) -> str:
         fields = {name: value for name, value in vars(self).items() if name not in ("tables", "targets")}
         lines = [f" {_json(name)}: {_json(value)}" for name, value in fields.items()]

@@ -1,7 +1,9 @@
 """How often several ways succeed for several sizes, as a table and as a picture: what some examples have in common."""
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -49,3 +51,11 @@ def draw(path: str, sizes: Sequence[int], what: str, curves: Mapping[tuple[str, 
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.set(xlabel="people", ylabel=what)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=len(groups), frameon=False)
+    minify(path)
+
+
+def minify(path: str | Path) -> None:
+    """Join the lines of an SVG file: Matplotlib writes a line for each point of a curve."""
+    if Path(path).suffix == ".svg":
+        text = Path(path).read_text(encoding="utf-8")
+        Path(path).write_text(re.sub(r"\s*\n\s*", " ", text).strip() + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import _curves
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
@@ -143,6 +144,7 @@ def draw(path: str, curves: dict[str, list[float]]) -> None:
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.set(xlabel="epsilon", ylabel="digits not recognised")
         axes.legend(frameon=False)
+    _curves.minify(path)
 
 
 def main() -> None:

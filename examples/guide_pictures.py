@@ -6,6 +6,7 @@ The histogram is of one random run; the other pictures are computed from formula
 import sys
 from pathlib import Path
 
+import _curves
 import matplotlib
 import numpy as np
 
@@ -85,6 +86,7 @@ def main() -> None:
     for draw in (estimated_histogram, local_and_central_errors, errors_of_protocols, composition):
         path = folder / f"{draw.__name__}.svg"
         draw(path)
+        _curves.minify(path)
         print(path)
     print(datasets.ADULT_ATTRIBUTION)
 

@@ -1,4 +1,4 @@
-"""MkDocs hook: the records of the benchmarks become pages, and their pictures are drawn.
+"""MkDocs hook: the records of the benchmarks become pages, tables of pages, and pictures.
 
 Nothing of this is committed: it follows from benches/records.
 """
@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # the program mkdocs does not l
 
 from benches.libraries import KINDS, kind_of, library
 from benches.oracle_cases import LARGE, MSE, ORACLES
-from benches.page import number, report, span
+from benches.page import filled, number, report, span
 from benches.published import FELDMAN_2022_BY_EPSILON
 from benches.record import FOLDER, WHOLE, Record, Table, kept
 
@@ -47,10 +47,10 @@ def on_files(files: Any, *, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Replace the page of a record by what the record says."""
+    """Replace the page of a record by what the record says, and the marks of other pages by their tables."""
     path = Path(page.file.src_uri)
     if path.parent.name != "records":
-        return markdown
+        return filled(page.file.src_uri, markdown)
     return report(Record.from_json((FOLDER / f"{path.stem}.json").read_text(encoding="utf-8")))
 
 

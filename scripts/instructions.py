@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ PROGRAMS = (
 )
 
 Counts = dict[str, dict[str, list[float]]]
-"""For each instruction set and case the instructions per item, and those of the set-up."""
+"""For each case and instruction set the instructions per item, and the instructions of the set-up."""
 
 
 def count() -> Counts:
@@ -38,23 +38,29 @@ def count() -> Counts:
         for line in ran.stdout.splitlines():
             match line.split("\t"):
                 case [architecture, instructions, case, per_item, set_up]:
-                    column = counts.setdefault(f"{architecture}, {instructions}", {})
-                    column[case] = [float(per_item), int(set_up)]
+                    row = counts.setdefault(case, {})
+                    row[f"{architecture}, {instructions}"] = [float(per_item), int(set_up)]
                 case _:
                     print(line)
     return counts
 
 
+def columns(counts: Counts) -> list[str]:
+    """Return the instruction sets for which there are counts."""
+    return list(dict.fromkeys(column for row in counts.values() for column in row))
+
+
 def changes(recorded: Counts, counted: Counts) -> list[str]:
     """Return what differs from the record by more than the tolerance, and what is in only one of the two."""
     found: list[str] = []
-    for column, cases in counted.items():
-        known = recorded.get(column, {})
-        for case in dict.fromkeys([*known, *cases]):
-            if case not in known or case not in cases:
-                found.append(f"{column}: {case}: only in {'the record' if case in known else 'this run'}")
+    for column in columns(counted):
+        for case in dict.fromkeys([*recorded, *counted]):
+            known, now = (counts.get(case, {}).get(column) for counts in (recorded, counted))
+            if known is None or now is None:
+                if known or now:
+                    found.append(f"{column}: {case}: only in {'this run' if now else 'the record'}")
                 continue
-            for what, slack, old, new in zip(("", ", set-up"), (0, SLACK), known[case], cases[case], strict=True):
+            for what, slack, old, new in zip(("", ", set-up"), (0, SLACK), known, now, strict=True):
                 if abs(new - old) > max(TOLERANCE * old, slack):
                     found.append(f"{column}: {case}{what}: {new:g} instructions, {new / old - 1:+.1%} of {old:g}")
     return found
@@ -62,16 +68,18 @@ def changes(recorded: Counts, counted: Counts) -> list[str]:
 
 def table(counts: Counts) -> str:
     """Return the counts as a table in Markdown."""
-    rows = [["", *(f"{column}, {what}" for column in counts for what in ("each", "set-up"))]]
+    names = columns(counts)
+    rows = [["", *(f"{column}, {what}" for column in names for what in ("each", "set-up"))]]
     rows.append(["---", *("---:" for _ in rows[0][1:])])
-    for case in next(iter(counts.values())):
-        rows.append([case, *(f"{number:g}" for column in counts.values() for number in column[case])])
+    for case, row in counts.items():
+        rows.append([case, *(f"{number:g}" for column in names for number in row.get(column, [math.nan] * 2))])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def to_json(record: dict[str, Any]) -> str:
     """Return the record with a line for each case."""
-    return re.sub(r"\[\s+(\S+)\s+(\S+)\s+\]", r"[\1 \2]", json.dumps(record, indent=1)) + "\n"
+    lines = ",\n".join(f"  {json.dumps(case)}: {json.dumps(row)}" for case, row in record["counts"].items())
+    return f'{{\n "compiler": {json.dumps(record["compiler"])},\n "counts": {{\n{lines}\n }}\n}}\n'
 
 
 def compiler() -> str:
@@ -88,7 +96,8 @@ def main() -> int:
     print(table(counts))
     record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"counts": {}}
     if keep:
-        RECORD.write_text(to_json({"compiler": compiler(), "counts": record["counts"] | counts}), encoding="utf-8")
+        merged = {case: record["counts"].get(case, {}) | row for case, row in counts.items()}
+        RECORD.write_text(to_json({"compiler": compiler(), "counts": merged}), encoding="utf-8")
         return 0
     found = changes(record["counts"], counts)
     print(*found, sep="\n")

@@ -75,7 +75,8 @@ def vectors() -> list[dict[str, Any]]:
 def main() -> None:
     """Write the file."""
     path = Path(__file__).parents[1] / "tests/vectors/keyed.json"
-    path.write_text(json.dumps({"key": KEY.hex(), "draws": vectors()}, indent=1) + "\n", encoding="utf-8")
+    draws = ",\n".join(map(json.dumps, vectors()))
+    path.write_text(f'{{"key": "{KEY.hex()}", "draws": [\n{draws}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ the page has one for each point of a grid. A test compares them with the library
 """
 
 import json
+import re
 from pathlib import Path
 
 from dpnoise import local
@@ -26,7 +27,7 @@ EPSILONS = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
 
 def specifications() -> str:
-    """Return the JSON: of each protocol, for each k, for each epsilon a specification, as text, and its p and q."""
+    """Return the JSON: of each protocol, a line for each k, for each epsilon a specification as text, its p and q."""
     made = {}
     for kind in PROTOCOLS:
         of_k = {str(k): [kind(k=k, epsilon=epsilon) for epsilon in EPSILONS] for k in KS}
@@ -35,7 +36,8 @@ def specifications() -> str:
             k: [{"specification": one.to_json(), "p": one.p, "q": one.q} for one in of_epsilon]
             for k, of_epsilon in of_k.items()
         }
-    return json.dumps({"epsilons": EPSILONS, "protocols": made}, indent=1) + "\n"
+    text = json.dumps({"epsilons": EPSILONS, "protocols": made}, separators=(",", ":"))
+    return re.sub(r'("\d+":\[)', r"\n\1", text) + "\n"
 
 
 if __name__ == "__main__":

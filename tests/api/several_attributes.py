@@ -1,20 +1,12 @@
 """Attributes of every kind, with people, for the tests of several attributes."""
 
-import re
-
 import numpy as np
-import pytest
 
 from dpnoise import local
 
 BOTH = [local.Sampled, local.Split]
 CERTAIN = 32.0  # at this epsilon a report differs from the value with a probability below 1e-11
 COLOURS = ["red", "green", "blue"]
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def mixed(make=local.Sampled, epsilon: float = CERTAIN, **others):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from api.several_attributes import BOTH, CERTAIN, COLOURS, counted, mixed, people, refuses, small
+from api.several_attributes import BOTH, CERTAIN, COLOURS, counted, mixed, people, small
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 

@@ -6,7 +6,8 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
-from api.several_attributes import BOTH, COLOURS, counted, mixed, people, refuses, small
+from api.several_attributes import BOTH, COLOURS, counted, mixed, people, small
+from refusals import refuses
 from vectors.local_spec import crc32c
 
 from dpnoise import ParameterError, local

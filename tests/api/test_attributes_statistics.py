@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from api.several_attributes import BOTH, counted, mixed, refuses, small
+from api.several_attributes import BOTH, counted, mixed, small
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 from dpnoise.local import _estimate

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refuses
 
 from dpnoise import ParameterError, hazmat, keyed, samplers
 
@@ -23,11 +22,6 @@ KINDS: list[tuple[keyed.Distribution, float]] = [
     ("laplace", 0.3),
     ("gaussian", 0.3),
 ]
-
-
-def refuses(kind: type[Exception], message: str, call: Callable[[], Any]) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call()
 
 
 @pytest.mark.parametrize(("distribution", "scale"), KINDS)

@@ -3,13 +3,13 @@
 import copy
 import json
 import pickle
-import re
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 from dpnoise.hazmat import SeededRng
@@ -45,11 +45,6 @@ PROJECTIVE = [
     local.ProjectiveGeometryResponse(k=130, epsilon=3.0),
 ]
 PROTOCOLS = [*ENCODINGS, *DIRECT, *HASHED, *PROJECTIVE]
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def reports_of(protocol: local.Protocol, n: int) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Reports in Arrow data of every layout and library, and in Parquet files: counted as the same rows in NumPy are."""
 
 import json
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 pa = pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
 
@@ -34,11 +34,6 @@ PROTOCOLS = [
 ]
 MALFORMED = [b"", None, b"\x01", b"\x01\x02\x03", None]
 REASONS = {"missing report": 2, "wrong length": 3}
-
-
-def refuses(kind: type[Exception], message: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def reports_of(protocol: local.Protocol, n: int) -> np.ndarray:

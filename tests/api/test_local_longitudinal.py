@@ -2,13 +2,13 @@
 
 import json
 import pickle
-import re
 import unicodedata
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -28,11 +28,6 @@ PROTOCOLS = [
 
 def ask(protocol: local.LongitudinalProtocol, values: Any, memo: Any, **options: Any) -> NDArray[np.uint8]:
     return protocol.perturb(values, memo, question="colour", **options)
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)

@@ -2,18 +2,12 @@
 
 import hashlib
 import pickle
-import re
 import struct
 
-import pytest
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 from tests.vectors import local_spec
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def test_bytes_are_as_documented() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import mpmath
 import numpy as np
 import pyarrow as pa
 import pytest
+from refusals import refuses
 
 from dpnoise import ParameterError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -23,11 +23,6 @@ MEANS = [kind(epsilon=epsilon) for kind in KINDS for epsilon in EPSILONS]
 WAVES = [local.SquareWave(k=k, epsilon=epsilon) for k in (2, 64, 4096) for epsilon in (2.0**-20, 1.0, 32.0)]
 PROTOCOLS = [*MEANS, *WAVES]
 NUMBERS = [Fraction(n, 64) for n in (-64, -63, -20, -1, 0, 7, 32, 64)]
-
-
-def refuses(kind: type[Exception], message: str, call: Any, *args: Any, **kwargs: Any) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 # --- The exact law -------------------------------------------------------------------------------------------------

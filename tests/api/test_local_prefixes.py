@@ -1,19 +1,13 @@
 """Prefix extension: parameters, values, what is found, and every input that cannot be used."""
 
-import re
-
 import numpy as np
 import pytest
+from refusals import refuses
 
 from dpnoise import ParameterError, RandomnessError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 PROTOCOL = local.PrefixExtension(epsilon=4.0, bits=20, step=8, rows=256, width=64, seed=3)
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def test_parameters_out_of_range():

@@ -3,11 +3,11 @@
 import json
 import math
 import pickle
-import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from refusals import refuses
 from scipy.stats import binom
 
 import dpnoise
@@ -41,11 +41,6 @@ HASHED = [
 SUMMED = [local.SummationHistogramEncoding(k=15, epsilon=1.0), local.SummationHistogramEncoding(k=1000, epsilon=1e-4)]
 OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED, *SUMMED]
 PROTOCOLS = [*OF_VALUES, *RESPONSES]
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 # --- Parameters ----------------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """RAPPOR: parameters, what stays the same, decoding, and every input that cannot be used."""
 
 import json
-import re
 import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from refusals import refuses
 
 from dpnoise import ParameterError, RandomnessError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -15,11 +15,6 @@ from dpnoise.local import _texts
 SHAPE = {"num_bloombits": 32, "num_hashes": 2, "num_cohorts": 16}
 RAPPOR = local.Rappor(**SHAPE, f=0.25, p=0.3, q=0.8)
 TEXTS = ["plum", "", "crème brûlée", "plum", "x" * 1000]
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 def test_parameters_out_of_range() -> None:

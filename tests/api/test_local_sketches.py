@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from refusals import refuses
 
 from dpnoise import ParameterError, RandomnessError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -14,11 +15,6 @@ from dpnoise.hazmat import ScriptedRng, SeededRng
 KINDS = [local.CountMeanSketch, local.HadamardCountMeanSketch]
 SKETCHES = [kind(epsilon=4.0, rows=16, width=64, seed=3) for kind in KINDS]
 TEXTS = ["plum", "", "crème brûlée", "plum", "x" * 1000]
-
-
-def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
-        call(*args, **kwargs)
 
 
 # --- Parameters ----------------------------------------------------------------------------------------------------

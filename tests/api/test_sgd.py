@@ -278,8 +278,8 @@ NOISY = NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1
 ROWS = np.ones((3, 2))
 
 
-def noisy_with_delta(delta: Any) -> NoisyGradient:
-    return NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0, delta=delta)
+def noisy(**parameters: Any) -> NoisyGradient:
+    return NoisyGradient(**{"clip_norm": 1.0, "noise_multiplier": 1.0, "expected_batch_size": 1.0, **parameters})
 
 
 BAD = [
@@ -301,49 +301,21 @@ BAD = [
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, out=ROWS[0]), ValueError, "out must not share memory with gradients"),
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, out=np.empty(4)[::2]), ValueError, "out must be C-contiguous"),
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, threads=0), ValueError, "threads must be None or a positive"),
+    (lambda: noisy(clip_norm=0), ValueError, "clip_norm must be from"),
+    (lambda: noisy(noise_multiplier=0.0), ValueError, r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 0.0"),
+    (lambda: noisy(noise_multiplier=-1.0), ValueError, "noise_multiplier must be .*got -1.0"),
+    (lambda: noisy(noise_multiplier=math.nan), ValueError, "noise_multiplier must be .*got NaN"),
+    (lambda: noisy(noise_multiplier=1e4), ValueError, "noise_multiplier must be .*got 10000.0"),
     (
-        lambda: NoisyGradient(clip_norm=0, noise_multiplier=1.0, expected_batch_size=1.0),
-        ValueError,
-        "clip_norm must be from",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=0.0, expected_batch_size=1.0),
-        ValueError,
-        r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 0.0",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=-1.0, expected_batch_size=1.0),
-        ValueError,
-        "noise_multiplier must be .*got -1.0",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=math.nan, expected_batch_size=1.0),
-        ValueError,
-        "noise_multiplier must be .*got NaN",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1e4, expected_batch_size=1.0),
-        ValueError,
-        "noise_multiplier must be .*got 10000.0",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=0),
+        lambda: noisy(expected_batch_size=0),
         ValueError,
         r"expected_batch_size must be from 2\*\*-32 to 2\*\*53, got 0.0",
     ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=math.inf),
-        ValueError,
-        "expected_batch_size must be .*got inf",
-    ),
-    (
-        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=None),
-        TypeError,
-        "expected_batch_size must be a number, got NoneType",
-    ),
+    (lambda: noisy(expected_batch_size=math.inf), ValueError, "expected_batch_size must be .*got inf"),
+    (lambda: noisy(expected_batch_size=None), TypeError, "expected_batch_size must be a number, got NoneType"),
     (lambda: NoisyGradient(1.0, 1.0, 1.0), TypeError, "NoisyGradient takes its parameters by name, use clip_norm="),
-    (lambda: noisy_with_delta(0.0), ValueError, "delta must be above 0 and below 1, got 0.0"),
-    (lambda: noisy_with_delta("1"), TypeError, "delta must be a number, got str"),
+    (lambda: noisy(delta=0.0), ValueError, "delta must be above 0 and below 1, got 0.0"),
+    (lambda: noisy(delta="1"), TypeError, "delta must be a number, got str"),
     (lambda: NOISY.error(0), ValueError, "d must be an integer from 1 to .*got 0"),
     (lambda: NOISY.error(3, 1.0), ValueError, "level must be between 0 and 1, both excluded, got 1.0"),
     (lambda: NOISY.release(ROWS[0]), ValueError, "gradients must be of shape"),

@@ -4,31 +4,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise.cli import tables
 
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
-
-PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
 OTHER = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
-DOMAIN = ["red", "green", "", "deep blue"]
-
-
-def write(path: Path, n: int, protocol: Any = PROTOCOL, domain: list[str] = DOMAIN) -> Path:
-    with path.open("wb") as file, tables.report_writer(file, protocol, domain) as add:
-        add(protocol.perturb(np.arange(n) % protocol.k))
-    return path
 
 
 @pytest.fixture

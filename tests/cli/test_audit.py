@@ -2,19 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import Run
 
 from dpnoise import DiscreteLaplace
 from dpnoise.audit import _self_audit
 from dpnoise.audit._cases import CASES, Case
-
-Run = Callable[..., Any]
 
 
 def test_table_and_picture(run: Run, tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
@@ -22,20 +21,6 @@ import pyarrow.parquet as pq
 from dpnoise import local
 from dpnoise.cli import collect, tables
 from dpnoise.cli.sources import reports_files
-
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
-
-PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
-DOMAIN = ["red", "green", "", "deep blue"]
-
-
-def write(path: Path, n: int, protocol: Any = PROTOCOL, domain: list[str] = DOMAIN) -> Path:
-    """Write a file of reports."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file, tables.report_writer(file, protocol, domain) as add:
-        add(protocol.perturb(np.arange(n) % protocol.k))
-    return path
 
 
 @pytest.fixture

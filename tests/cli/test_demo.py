@@ -3,16 +3,10 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
-
-Run = Callable[..., Any]
+from cli.shared import Run
 
 
 def test_table_sentences_chart_and_attribution(run: Run, tmp_path: Path) -> None:

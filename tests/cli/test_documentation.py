@@ -6,20 +6,13 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import Run
 
 from dpnoise import local
-
-Run = Callable[..., Any]
 
 PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cli.shared import Refuse, Run
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
 Tolerance = Callable[[int, float, float], float]
 
 TRUTH = {"red": 9_000, "green": 5_000, "": 2_500, "deep blue": 1_500}  # of the fixture `values`

@@ -2,18 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import Run
 
 from dpnoise import Laplace, PrivacyCost
 from dpnoise.accounting import Ledger
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

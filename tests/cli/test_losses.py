@@ -16,12 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
 
 from dpnoise import _files, local
 from dpnoise.accounting import Ledger
@@ -29,20 +25,9 @@ from dpnoise.audit import _self_audit, self_audit
 from dpnoise.audit._cases import CASES
 from dpnoise.cli import app, collect, main, signals, starting, tables
 
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
-
-PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
-DOMAIN = ["red", "green", "", "deep blue"]
 PERTURB = ["--column", "colour", "--protocol", "oue", "--epsilon", 2, "--domain", ",".join(DOMAIN)]
 NO_SPACE = os.strerror(errno.ENOSPC)
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-def write(path: Path, n: int) -> Path:
-    with path.open("wb") as file, tables.report_writer(file, PROTOCOL, DOMAIN) as add:
-        add(PROTOCOL.perturb(np.arange(n) % PROTOCOL.k))
-    return path
 
 
 @pytest.fixture

@@ -4,21 +4,13 @@ import base64
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import Refuse, Run
 
 from dpnoise import local
-
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
 
 PROTOCOL = local.OptimizedUnaryEncoding(k=12, epsilon=2.0)
 REPORTS = PROTOCOL.perturb(np.arange(600) % 12)

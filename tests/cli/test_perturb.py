@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.shared import Refuse, Run
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
@@ -18,9 +17,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise import local
-
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
 
 DOMAIN = "red,green,,deep blue"
 PLANTED = "xyzzy-7531"

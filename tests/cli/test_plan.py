@@ -1,18 +1,12 @@
 """``dpnoise plan``: the figures of the library, as a table and as JSON."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+from cli.shared import Run
 
 from dpnoise import local
 from dpnoise.cli.protocols import PROTOCOLS
-
-Run = Callable[..., Any]
 
 
 @pytest.mark.parametrize("k", [2, 40])

@@ -5,12 +5,10 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli.shared import Run
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
@@ -19,8 +17,6 @@ import pyarrow.parquet as pq
 import dpnoise
 from dpnoise.cli import main
 from dpnoise.cli.app import COMMANDS
-
-Run = Callable[..., Any]
 
 
 def test_version(run: Run) -> None:

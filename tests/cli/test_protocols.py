@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cli.shared import Refuse, Run
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
@@ -17,9 +16,6 @@ import pyarrow.parquet as pq
 from dpnoise import local
 from dpnoise.cli import tables
 from dpnoise.cli.protocols import PROTOCOLS
-
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
 
 N = 4_000
 WORDS = [["apple"], ["apple"], ["pear"], ["fig"]] * (N // 4)

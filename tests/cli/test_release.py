@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.shared import Refuse, Run
 
-pytest.importorskip("typer", reason="the extra `cli` is not installed")
-pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
@@ -24,9 +23,6 @@ from dpnoise import RandomnessError, queries
 from dpnoise.accounting import Ledger
 from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.cli import delivery, payment, release
-
-Run = Callable[..., Any]
-Refuse = Callable[..., str]
 
 # So much that noise is smaller than what is compared.
 SURE = 1e9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -10,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
+import benchmarks
 import pytest
 
 from benches import page
@@ -21,6 +20,7 @@ from benches.record import IDLE, Record, kept
 from benches.targets import BEST, BEST_ON_TWO_THREADS, TARGETS, Target
 
 ROOT = Path(__file__).parents[2]
+PAGES = ["benchmarks.md", "benchmarks/frequency_oracles.md"]
 
 OURS = "dpnoise, avx512"
 AMOUNTS = {OURS: (2.0, 4.0), "rival": (10.0, 12.0)}
@@ -126,17 +126,11 @@ def records() -> dict[str, Record]:
     return kept()
 
 
-def test_the_pages_are_those_of_the_records() -> None:
-    files = page.files()
-    assert {path: path.read_text(encoding="utf-8") for path in files} == files, "run python -m benches.page"
-
-
-def test_another_figure_in_a_record_is_another_page(records: dict[str, Record], monkeypatch: Any) -> None:
-    table = records["all"].tables["LOLOHA, client"]
-    planted = {entrant: {column: 2 * x for column, x in row.items()} for entrant, row in table.amounts.items()}
-    tables = records["all"].tables | {table.title: replace(table, amounts=table.amounts | {OURS: planted[OURS]})}
-    monkeypatch.setattr(page, "kept", lambda: records | {"all": replace(records["all"], tables=tables)})
-    assert page.files()[page.PAGE] != page.PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", PAGES)
+def test_every_mark_of_a_page_is_filled(path: str) -> None:
+    text = page.filled(path, (ROOT / "docs" / path).read_text(encoding="utf-8"))
+    assert "from the records:" not in text
+    assert text.count("\n| ") > 50
 
 
 def test_every_record_has_a_page(records: dict[str, Record]) -> None:
@@ -201,46 +195,36 @@ def test_records_of_parts_add_what_that_of_all_benchmarks_lacks() -> None:
 
 
 def test_a_page_without_marks_is_refused() -> None:
-    with pytest.raises(ValueError, match="no marks of losses"):
-        page.fill("<!-- from the records: newest -->\n<!-- end -->\n", {"newest": "text", "losses": "text"})
+    with pytest.raises(ValueError, match="no mark of losses"):
+        page.fill("<!-- from the records: newest -->\n", {"newest": "text", "losses": "text"})
 
 
-@pytest.fixture(scope="module")
-def hook() -> Any:
-    spec = importlib.util.spec_from_file_location("benchmarks", ROOT / "scripts/benchmarks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_pictures_of_the_pages_are_drawn(hook: Any, records: dict[str, Record]) -> None:
-    texts = [path.read_text(encoding="utf-8") for path in (page.PAGE, page.ORACLES_PAGE)]
+def test_the_pictures_of_the_pages_are_drawn(records: dict[str, Record]) -> None:
+    texts = [(ROOT / "docs" / path).read_text(encoding="utf-8") for path in PAGES]
     shown = {name for text in texts for name in re.findall(r"(\w+)\.svg\)", text)}
-    drawn = hook.pictures(records["all"], records["oracles"])
+    drawn = benchmarks.pictures(records["all"], records["oracles"])
     assert drawn.keys() == shown
-    noise = hook.svg(drawn["noise"])
-    names = [name for name in re.findall(r">([^<>]+)</text>", noise) if name in hook.NOISE or name == "opendp"]
-    assert sorted(names) == sorted([*hook.NOISE, *["opendp"] * 4])
+    noise = benchmarks.svg(drawn["noise"])
+    names = [name for name in re.findall(r">([^<>]+)</text>", noise) if name in benchmarks.NOISE or name == "opendp"]
+    assert sorted(names) == sorted([*benchmarks.NOISE, *["opendp"] * 4])
     assert "7016 to 7486" in noise
 
 
-def test_a_picture_needs_no_library_that_is_not_installed(hook: Any, records: dict[str, Record]) -> None:
+def test_a_picture_needs_no_library_that_is_not_installed(records: dict[str, Record]) -> None:
     def without(*libraries: str) -> str:
         tables = {title: replace(table, amounts=dict(table.amounts)) for title, table in records["all"].tables.items()}
         for table in tables.values():
             for name in libraries:
                 table.amounts.pop(name, None)
-        return hook.svg(partial(hook.noise, replace(records["all"], tables=tables)))
+        return benchmarks.svg(partial(benchmarks.noise, replace(records["all"], tables=tables)))
 
     assert "secure, not exact" in without("opendp")
     assert "secure, not exact" not in without("diffprivlib", "python-dp")
 
 
-def test_the_page_of_a_record_is_its_report(hook: Any, records: dict[str, Record]) -> None:
+def test_the_page_of_a_record_is_its_report(records: dict[str, Record]) -> None:
     def shown(path: str) -> str:
-        return hook.on_page_markdown("text", page=SimpleNamespace(file=SimpleNamespace(src_uri=path)))
+        return benchmarks.on_page_markdown("text", page=SimpleNamespace(file=SimpleNamespace(src_uri=path)))
 
     assert shown("records/opacus.md") == report(records["opacus"])
     assert shown("guide/sgd.md") == "text"

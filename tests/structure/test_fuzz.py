@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import fuzz
 
-spec = importlib.util.spec_from_file_location("fuzz", ROOT / "scripts/fuzz.py")
-assert spec is not None
-assert spec.loader is not None
-fuzz = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fuzz)
+ROOT = Path(__file__).parents[2]
 
 
 def functions() -> list[str]:
