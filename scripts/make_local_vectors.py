@@ -109,7 +109,7 @@ def vector(protocol: Any) -> dict[str, Any]:
 
 def text() -> str:
     """Return what belongs into the file."""
-    return json.dumps([vector(protocol) for protocol in PROTOCOLS], indent=1) + "\n"
+    return "[\n" + ",\n".join(json.dumps(vector(protocol)) for protocol in PROTOCOLS) + "\n]\n"
 
 
 if __name__ == "__main__":
