@@ -1,0 +1,74 @@
+"""A sampler and a backend are tested, measured and described wherever the others are, as docs/adding_a_*.md say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpnoise import samplers
+
+ROOT = Path(__file__).parents[2]
+SAMPLERS = [name for name in samplers.__all__ if name != "random_bytes"]
+OF_SAMPLERS = [
+    "CHANGELOG.md",
+    "benches/bench_single_calls.py",
+    "benches/noise.py",
+    "docs/guide/central.md",
+    "python/dpnoise/samplers/__init__.py",
+    "rust/core/benches/cases/mod.rs",
+    "rust/core/src/samplers/mod.rs",
+    "rust/core/tests/any_rng.rs",
+    "rust/core/tests/constant_time/checks/noise.rs",
+    "rust/core/tests/parameters.rs",
+    "rust/core/tests/toy_enumeration.rs",
+    "tests/api/test_samplers.py",
+    "tests/statistical/test_noise.py",
+    "tests/vectors/test_instruction_sets.py",
+    "tests/vectors/test_noise.py",
+]
+# These are about the histogram. Coins do not use it, and real noise is integer noise in steps of a grid.
+EXCEPT = {("bernoulli", "tests/vectors/test_noise.py")}
+EXCEPT |= {(name, "rust/core/tests/toy_enumeration.rs") for name in ("bernoulli", "gaussian", "laplace")}
+
+BACKENDS = [path.stem for path in (ROOT / "python/dpnoise/backends").glob("[a-z]*") if path.suffix in ("", ".py")]
+OF_BACKENDS = [
+    "CHANGELOG.md",
+    "benches/backends/bench_{}.py",
+    "docs/backends/index.md",
+    "docs/backends/{}.md",
+    "docs/guide/installation.md",
+    "docs/reference/backends/index.md",
+    "mkdocs.yml",
+    "pyproject.toml",
+    "python/dpnoise/backends/__init__.py",
+    "scripts/host_suites.py",
+    "tests/backends/test_{}.py",
+    "tests/statistical/backends/test_{}.py",
+]
+
+
+def missing(names: list[str], places: list[str]) -> set[tuple[str, str]]:
+    """List the names, and the places that lack them, or are not there."""
+    found = set()
+    for name in names:
+        word, in_rust = name.replace("_", "[-_]"), name.title().replace("_", "")
+        pattern = re.compile(rf'(?m)([./`"[( ]|^){word}\b|\b{in_rust}::|GridNoise::{name}\b|\[`{in_rust}`\]')
+        for place in places:
+            path = ROOT / place.format(name)
+            if not path.exists() or not pattern.search(path.read_text(encoding="utf-8")):
+                found.add((name, place))
+    return found
+
+
+def test_every_sampler_and_every_backend_is_in_every_place() -> None:
+    assert missing(SAMPLERS, OF_SAMPLERS) == EXCEPT
+    assert {"diffprivlib", "optax"} < set(BACKENDS)
+    assert missing(BACKENDS, OF_BACKENDS) == set()
+
+
+@pytest.mark.parametrize("name", ["cauchy", "two_sided_geometric", "google_dp"])
+@pytest.mark.parametrize("places", [OF_SAMPLERS, OF_BACKENDS], ids=["sampler", "backend"])
+def test_one_that_is_nowhere_is_noticed(name: str, places: list[str]) -> None:
+    assert missing([name], places) == {(name, place) for place in places}
