@@ -60,7 +60,16 @@ def missing_or_repeated(shown):
 
 def directives():
     text = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/**/*.md"))
-    return re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+    return [name for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE) for name in named(path)]
+
+
+def named(path):
+    """Return the objects that a directive shows: for a private file those that its package exports."""
+    package, _, last = path.rpartition(".")
+    if not last.startswith("_"):
+        return [path]
+    names = [f"{package}.{name}" for name in pkgutil.resolve_name(package).__all__]
+    return [name for name in names if getattr(pkgutil.resolve_name(name), "__module__", None) == path]
 
 
 def test_the_reference_has_every_public_name_once():
