@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -539,32 +541,10 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
 
 # --- messages and states ---------------------------------------------------------------------------------------------
 
-CODES = {
-    "randomized_response": 1,
-    "symmetric_unary_encoding": 2,
-    "optimized_unary_encoding": 3,
-    "unary_encoding": 4,
-    "generalized_randomized_response": 5,
-    "local_hashing": 6,
-    "hadamard_response": 7,
-    "subset_selection": 8,
-    "longitudinal_unary_encoding": 9,
-    "loloha": 10,
-    "d_bit_flip": 11,
-    "duchi_mean": 12,
-    "piecewise_mean": 13,
-    "hybrid_mean": 14,
-    "laplace_mean": 15,
-    "square_wave": 16,
-    "threshold_histogram_encoding": 17,
-    "summation_histogram_encoding": 18,
-    "count_mean_sketch": 19,
-    "hadamard_count_mean_sketch": 20,
-    "hierarchical_range": 21,
-    "prefix_extension": 22,
-    "rappor": 23,
-    "projective_geometry_response": 24,
-}
+_PAGE = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
+(_ROW,) = re.findall(r"^\| 1 \| the protocol: .*$", _PAGE, re.MULTILINE)
+CODES = {name: int(code) for code, name in re.findall(r"(\d+) `(\w+)`", _ROW)}
+"""The numbers of protocols in messages, as the page on the wire format defines them."""
 
 
 def memo(secrets: list[bytes]) -> bytes:
