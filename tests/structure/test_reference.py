@@ -87,3 +87,10 @@ def test_a_missing_a_repeated_and_an_unknown_name_are_noticed():
         "dpnoise.queries.Sum": 2,
         "dpnoise.queries.Total": 1,
     }
+
+
+def test_the_changelog_and_a_guide_have_every_protocol():
+    guides = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/guide/*.md"))
+    for text in ((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), guides):
+        named = set(re.findall(r"\w+", text))
+        assert {family.protocol.__name__ for family in dpnoise.local.FAMILIES.values()} <= named

@@ -539,6 +539,45 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
     return None if number >> bits else [number >> i & 1 for i in range(bits)]
 
 
+def ratio(spec: dict[str, Any]) -> Fraction:
+    """Give the largest ratio of the probabilities of a report, of the protocols that are no noise alone."""
+
+    def share(name: str) -> Fraction:
+        prefix = name.rpartition("_")[0]
+        return Fraction(spec[name], 2 ** spec[f"{prefix}_planes" if prefix else "planes"])
+
+    def of_bits(p: Fraction, q: Fraction) -> Fraction:
+        return p * (1 - q) / ((1 - p) * q)
+
+    def of_symbols(g: int, keep: Fraction) -> Fraction:
+        return 1 + g * keep / (1 - keep)
+
+    name = spec["protocol"]
+    symbols = {"generalized_randomized_response": "k", "local_hashing": "g"}
+    match name:
+        case "randomized_response" | "d_bit_flip" if spec.get("d", 1) == 1:
+            p, q = share("p"), share("q")
+            return max(p / q, (1 - q) / (1 - p))
+        case "longitudinal_unary_encoding" | "rappor":
+            return of_bits(share("permanent_p"), share("permanent_q")) ** spec.get("num_hashes", 1)
+        case "loloha":
+            return of_symbols(spec["g"], share("permanent_keep"))
+        case "subset_selection":
+            k, omega, keep = spec["k"], spec["omega"], share("keep")
+            p = keep + (1 - keep) * Fraction(omega, k)
+            return p * (k - omega) / ((1 - p) * omega)
+        case "projective_geometry_response":
+            count, width = (points(spec, spec["dimension"] - less) for less in (0, 1))
+            return 1 + count * share("keep") / (width * (1 - share("keep")))
+        case "piecewise_mean" | "square_wave" | "hybrid_mean":
+            keep, numbers = share("keep"), spec["k"] + spec["width"] - 1
+            window = 1 + numbers * keep / (spec["width"] * (1 - keep))
+            return max(window, of_symbols(2, share("duchi_keep"))) if name == "hybrid_mean" else window
+    if "p" in spec:
+        return of_bits(share("p"), share("q"))
+    return of_symbols(spec[symbols[name]] if name in symbols else 2, share("keep"))
+
+
 # --- messages and states ---------------------------------------------------------------------------------------------
 
 _PAGE = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
