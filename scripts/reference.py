@@ -2,6 +2,8 @@
 
 The pages in docs/reference name their objects themselves, in lines such as ``::: dpnoise.local.Rappor``. This file adds
 
+- for a line ``::: dpnoise.local._categories``, of a private file, such a line for each of the names that it defines and
+  ``dpnoise.local`` exports, in the order of the file;
 - for a line ``<!-- objects of rappor.md -->`` a table of that page's objects, with the first lines of their docstrings;
 - to the words "as everywhere" of a docstring a link to the conventions;
 - to a class the members of its base classes, where no page shows the base class; where one does, links to them.
@@ -17,6 +19,7 @@ import griffe
 
 ROOT = Path(__file__).parents[1]
 _DIRECTIVE = re.compile(r"^::: ([\w.]+)((?:\n    .*)*)", re.MULTILINE)
+_FILE = re.compile(r"^::: ((?:\w+\.)+)(_\w+)$", re.MULTILINE)
 _TABLE = re.compile(r"^<!-- objects of (\S+) -->$", re.MULTILINE)
 _CONVENTIONS = "reference/conventions.md"
 _EVERYWHERE = "as everywhere"
@@ -24,7 +27,19 @@ _EVERYWHERE = "as everywhere"
 
 def shown(markdown: str) -> list[tuple[str, bool]]:
     """List the objects that a page shows, and whether they have a heading of the page's instead of their name."""
-    return [(path, "heading:" in options) for path, options in _DIRECTIVE.findall(markdown)]
+    return [(path, "heading:" in options) for path, options in _DIRECTIVE.findall(expanded(markdown))]
+
+
+def expanded(markdown: str) -> str:
+    """Replace a line of a private file by lines of what it defines and its package exports."""
+
+    def lines(line: re.Match[str]) -> str:
+        package = ROOT / "python" / line[1].replace(".", "/")
+        exports, file = ((package / f"{name}.py").read_text(encoding="utf-8") for name in ("__init__", line[2]))
+        defined = re.findall(r"^(?:class|def) (\w+)", file, re.MULTILINE)
+        return "\n\n".join(f"::: {line[1]}{name}" for name in defined if f'"{name}",' in exports)
+
+    return _FILE.sub(lines, markdown)
 
 
 def on_config(config: Any) -> None:
@@ -34,7 +49,7 @@ def on_config(config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Replace the lines that ask for a table."""
+    """Replace the lines of private files, and those that ask for a table."""
     folder = Path(page.file.abs_src_path).parent
 
     def table(line: re.Match[str]) -> str:
@@ -46,7 +61,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         ]
         return "\n".join(["| Name | Description |", "| --- | --- |", *rows])
 
-    return _TABLE.sub(table, markdown)
+    return _TABLE.sub(table, expanded(markdown))
 
 
 def on_page_content(html: str, *, page: Any, files: Any, **_: Any) -> str:

@@ -6,6 +6,8 @@ import json
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +34,13 @@ N = 40
 MEMO = local.ClientMemo.generate(N)
 
 MAKERS: dict[str, Callable[..., Any]] = {
-    "OptimizedUnaryEncoding": lambda **of: local.OptimizedUnaryEncoding(epsilon=1.0, **of),
-    "SymmetricUnaryEncoding": lambda **of: local.SymmetricUnaryEncoding(epsilon=1.0, **of),
-    "UnaryEncoding": lambda **of: local.UnaryEncoding(p=0.75, q=0.25, **of),
-    "UnaryEncoding, rounded": lambda **of: local.UnaryEncoding(p=0.4, q=0.123, **of),
-    "ThresholdHistogramEncoding": lambda **of: local.ThresholdHistogramEncoding(epsilon=1.0, **of),
-    "SummationHistogramEncoding": lambda **of: local.SummationHistogramEncoding(epsilon=1.0, **of),
-    "GeneralizedRandomizedResponse": lambda **of: local.GeneralizedRandomizedResponse(epsilon=1.0, **of),
-    "LocalHashing": lambda **of: local.LocalHashing(epsilon=1.0, **of),
-    "HadamardResponse": lambda **of: local.HadamardResponse(epsilon=1.0, **of),
-    "ProjectiveGeometryResponse": lambda **of: local.ProjectiveGeometryResponse(epsilon=1.0, **of),
-    "SubsetSelection": lambda **of: local.SubsetSelection(epsilon=1.0, **of),
-    "LongitudinalUnaryEncoding": lambda **of: local.LongitudinalUnaryEncoding(
-        epsilon_permanent=2.0, epsilon_first=1.0, **of
-    ),
-    "LOLOHA": lambda **of: local.LOLOHA(epsilon_permanent=2.0, epsilon_first=1.0, **of),
-    "DBitFlip": lambda **of: local.DBitFlip(d=2, epsilon=1.0, **of),
+    family.protocol.__name__: partial(
+        family.protocol, **{one.name: one.example for one in family.parameters if one.required and one.name != "k"}
+    )
+    for family in local.FAMILIES.values()
+    if "domain" in signature(family.protocol).parameters and family.protocol is not local.RandomizedResponse
 }
+MAKERS["UnaryEncoding, rounded"] = partial(local.UnaryEncoding, p=0.4, q=0.123)
 
 OF_TEXTS: dict[str, Callable[[list[str]], Any]] = {
     "list": list,

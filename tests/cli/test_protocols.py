@@ -1,6 +1,6 @@
 """All local protocols on the command line: from values to reports to estimates, and what is refused."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 
 from dpnoise import local
 from dpnoise.cli import tables
+from dpnoise.cli.perturb import perturb
 from dpnoise.cli.protocols import PROTOCOLS
 
+PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 N = 4_000
 WORDS = [["apple"], ["apple"], ["pear"], ["fig"]] * (N // 4)
 SIZES = {"rows": 64, "width": 256, "bits": 2, "k": 4, "num_bloombits": 64, "num_cohorts": 32}
@@ -61,12 +63,19 @@ def people(tmp_path: Path) -> Path:
 
 
 def test_the_help_says_what_a_column_must_hold_for_each(run: Run) -> None:
-    words = run("perturb", "-h").out.replace(",", " ").split()
-    assert [name for name in HOW if name not in words] == []
-    specified = run("specify", "-h").out.replace(",", " ").split()
+    words = re.findall(r"[\w-]+", run("perturb", "-h").out)
+    assert [family.abbreviation for family in FAMILIES if family.abbreviation not in words] == []
+    columns = re.findall(r"\w+", str(perturb.__doc__).partition("all others")[0])
+    assert [name for name in HOW if "--domain" not in HOW[name] and name not in columns] == []
+    specified = re.findall(r"[\w-]+", run("specify", "-h").out)
     assert [name for name in KEEPING if name not in specified] == []
     assert "--epsilon-permanent" not in words  # of protocols that perturb refuses
     assert "--epsilon-permanent" in specified
+
+
+def test_the_page_says_what_a_column_must_hold_for_each() -> None:
+    names = re.findall(r"`(\w+)`", PAGE.read_text(encoding="utf-8").partition("## Protocols")[2].partition("```")[0])
+    assert [name for name in (*HOW, *KEEPING) if "--domain" not in HOW.get(name, []) and name not in names] == []
 
 
 @pytest.mark.parametrize(

@@ -171,14 +171,8 @@ def test_a_row_with_more_bits_does_not_get_through():
 
 def test_messages_do_not_show_data():
     secret = 987_654
-    for protocol in (
-        local.OptimizedUnaryEncoding(k=15, epsilon=1.0),
-        local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
-        local.LocalHashing(k=15, epsilon=1.0),
-        local.HadamardResponse(k=15, epsilon=1.0),
-        local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
-        local.SubsetSelection(k=15, epsilon=1.0),
-    ):
+    of_values = [family for family in local.FAMILIES.values() if hasattr(family.protocol, "domain")]
+    for protocol in [family.example() for family in of_values if not family.keeps_memo]:
         for values in (
             [secret],
             [secret, None],

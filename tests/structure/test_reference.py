@@ -60,7 +60,16 @@ def missing_or_repeated(shown):
 
 def directives():
     text = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/**/*.md"))
-    return re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+    return [name for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE) for name in named(path)]
+
+
+def named(path):
+    """Return the objects that a directive shows: for a private file those that its package exports."""
+    package, _, last = path.rpartition(".")
+    if not last.startswith("_"):
+        return [path]
+    names = [f"{package}.{name}" for name in pkgutil.resolve_name(package).__all__]
+    return [name for name in names if getattr(pkgutil.resolve_name(name), "__module__", None) == path]
 
 
 def test_the_reference_has_every_public_name_once():
@@ -78,3 +87,10 @@ def test_a_missing_a_repeated_and_an_unknown_name_are_noticed():
         "dpnoise.queries.Sum": 2,
         "dpnoise.queries.Total": 1,
     }
+
+
+def test_the_changelog_and_a_guide_have_every_protocol():
+    guides = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/guide/*.md"))
+    for text in ((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), guides):
+        named = set(re.findall(r"\w+", text))
+        assert {family.protocol.__name__ for family in dpnoise.local.FAMILIES.values()} <= named

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -537,34 +539,51 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
     return None if number >> bits else [number >> i & 1 for i in range(bits)]
 
 
+def ratio(spec: dict[str, Any]) -> Fraction:
+    """Give the largest ratio of the probabilities of a report, of the protocols that are no noise alone."""
+
+    def share(name: str) -> Fraction:
+        prefix = name.rpartition("_")[0]
+        return Fraction(spec[name], 2 ** spec[f"{prefix}_planes" if prefix else "planes"])
+
+    def of_bits(p: Fraction, q: Fraction) -> Fraction:
+        return p * (1 - q) / ((1 - p) * q)
+
+    def of_symbols(g: int, keep: Fraction) -> Fraction:
+        return 1 + g * keep / (1 - keep)
+
+    name = spec["protocol"]
+    symbols = {"generalized_randomized_response": "k", "local_hashing": "g"}
+    match name:
+        case "randomized_response" | "d_bit_flip" if spec.get("d", 1) == 1:
+            p, q = share("p"), share("q")
+            return max(p / q, (1 - q) / (1 - p))
+        case "longitudinal_unary_encoding" | "rappor":
+            return of_bits(share("permanent_p"), share("permanent_q")) ** spec.get("num_hashes", 1)
+        case "loloha":
+            return of_symbols(spec["g"], share("permanent_keep"))
+        case "subset_selection":
+            k, omega, keep = spec["k"], spec["omega"], share("keep")
+            p = keep + (1 - keep) * Fraction(omega, k)
+            return p * (k - omega) / ((1 - p) * omega)
+        case "projective_geometry_response":
+            count, width = (points(spec, spec["dimension"] - less) for less in (0, 1))
+            return 1 + count * share("keep") / (width * (1 - share("keep")))
+        case "piecewise_mean" | "square_wave" | "hybrid_mean":
+            keep, numbers = share("keep"), spec["k"] + spec["width"] - 1
+            window = 1 + numbers * keep / (spec["width"] * (1 - keep))
+            return max(window, of_symbols(2, share("duchi_keep"))) if name == "hybrid_mean" else window
+    if "p" in spec:
+        return of_bits(share("p"), share("q"))
+    return of_symbols(spec[symbols[name]] if name in symbols else 2, share("keep"))
+
+
 # --- messages and states ---------------------------------------------------------------------------------------------
 
-CODES = {
-    "randomized_response": 1,
-    "symmetric_unary_encoding": 2,
-    "optimized_unary_encoding": 3,
-    "unary_encoding": 4,
-    "generalized_randomized_response": 5,
-    "local_hashing": 6,
-    "hadamard_response": 7,
-    "subset_selection": 8,
-    "longitudinal_unary_encoding": 9,
-    "loloha": 10,
-    "d_bit_flip": 11,
-    "duchi_mean": 12,
-    "piecewise_mean": 13,
-    "hybrid_mean": 14,
-    "laplace_mean": 15,
-    "square_wave": 16,
-    "threshold_histogram_encoding": 17,
-    "summation_histogram_encoding": 18,
-    "count_mean_sketch": 19,
-    "hadamard_count_mean_sketch": 20,
-    "hierarchical_range": 21,
-    "prefix_extension": 22,
-    "rappor": 23,
-    "projective_geometry_response": 24,
-}
+_PAGE = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
+(_ROW,) = re.findall(r"^\| 1 \| the protocol: .*$", _PAGE, re.MULTILINE)
+CODES = {name: int(code) for code, name in re.findall(r"(\d+) `(\w+)`", _ROW)}
+"""The numbers of protocols in messages, as the page on the wire format defines them."""
 
 
 def memo(secrets: list[bytes]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,12 @@ PAGE = make_wire_examples.PAGE.read_text(encoding="utf-8")
 def test_the_examples_are_those_of_this_release() -> None:
     assert make_wire_examples.filled(PAGE) == PAGE
     assert len(make_wire_examples.BLOCK.findall(PAGE)) == 6
+
+
+def test_the_page_has_the_report_of_every_protocol() -> None:
+    reports = PAGE.partition("\n## Reports\n")[2].partition("\n## ")[0]
+    described = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", reports, re.MULTILINE)))
+    assert [name for name in local.FAMILIES if name not in described] == []
 
 
 def test_another_example_is_noticed() -> None:
@@ -52,45 +59,6 @@ def test_a_message_with_the_id_of_a_specification_written_again_is_rejected() ->
     assert (accumulator.n, accumulator.rejected_reasons["wrong header"]) == (1, 1)
 
 
-def ratio(spec: dict[str, Any]) -> Fraction:
-    """Give the ratio of the page's table."""
-
-    def share(name: str) -> Fraction:
-        prefix = name.rpartition("_")[0]
-        return Fraction(spec[name], 2 ** spec[f"{prefix}_planes" if prefix else "planes"])
-
-    def of_bits(p: Fraction, q: Fraction) -> Fraction:
-        return p * (1 - q) / ((1 - p) * q)
-
-    def of_symbols(g: int, keep: Fraction) -> Fraction:
-        return 1 + g * keep / (1 - keep)
-
-    name = spec["protocol"]
-    symbols = {"generalized_randomized_response": "k", "local_hashing": "g"}
-    match name:
-        case "randomized_response" | "d_bit_flip" if spec.get("d", 1) == 1:
-            p, q = share("p"), share("q")
-            return max(p / q, (1 - q) / (1 - p))
-        case "longitudinal_unary_encoding" | "rappor":
-            return of_bits(share("permanent_p"), share("permanent_q")) ** spec.get("num_hashes", 1)
-        case "loloha":
-            return of_symbols(spec["g"], share("permanent_keep"))
-        case "subset_selection":
-            k, omega, keep = spec["k"], spec["omega"], share("keep")
-            p = keep + (1 - keep) * Fraction(omega, k)
-            return p * (k - omega) / ((1 - p) * omega)
-        case "projective_geometry_response":
-            count, width = (local_spec.points(spec, spec["dimension"] - less) for less in (0, 1))
-            return 1 + count * share("keep") / (width * (1 - share("keep")))
-        case "piecewise_mean" | "square_wave" | "hybrid_mean":
-            keep, outputs = share("keep"), spec["k"] + spec["width"] - 1
-            window = 1 + outputs * keep / (spec["width"] * (1 - keep))
-            return max(window, of_symbols(2, share("duchi_keep"))) if name == "hybrid_mean" else window
-    if "p" in spec:
-        return of_bits(share("p"), share("q"))
-    return of_symbols(spec[symbols[name]] if name in symbols else 2, share("keep"))
-
-
 @pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
 def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> None:
     spec = json.loads(protocol.to_json())
@@ -99,7 +67,7 @@ def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> N
     elif spec["protocol"] == "summation_histogram_encoding":
         assert spec["epsilon"] == protocol.epsilon
     else:
-        assert math.log(ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
+        assert math.log(local_spec.ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)

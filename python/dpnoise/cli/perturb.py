@@ -55,9 +55,6 @@ def perturb(
 
     The protocols, by what the column holds:
 
-    - values of --domain, or numbers below --k: rr (yes or no), grr (few values), sue, oue, ue, the, she, lh, hr, ss,
-      pgr (many values)
-
     - whole numbers: hierarchical (ranges of numbers below --k), pem (frequent numbers below 2**bits)
 
     - texts of an open domain: cms, hcms
@@ -65,6 +62,8 @@ def perturb(
     - numbers from -1 to 1, for their mean: duchi, pm, hm, laplace
 
     - numbers from 0 to 1, for their distribution: sw
+
+    - values of --domain, or numbers below --k: all others, such as rr (yes or no), grr (few values) and oue (many)
 
     Private is IN alone: no message shows a value of it. The reports, how many there are, and the domain are not. The
     domain has to be public and fixed before the data are seen.

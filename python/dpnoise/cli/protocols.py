@@ -56,9 +56,8 @@ def _names(incomplete: str) -> Iterator[tuple[str, str]]:
             yield name, make.__name__
 
 
-_NAME: Final = typer.Option(
-    "--protocol", metavar="NAME", parser=_name, autocompletion=_names, help="The protocol, by its abbreviation."
-)
+_LISTED: Final = f"The protocol, by its abbreviation: {', '.join(PROTOCOLS)}."
+_NAME: Final = typer.Option("--protocol", metavar="NAME", parser=_name, autocompletion=_names, help=_LISTED)
 ProtocolName: TypeAlias = Annotated[str | None, _NAME]
 RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
 

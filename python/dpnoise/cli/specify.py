@@ -22,7 +22,7 @@ def specify(
 
     Example: `dpnoise specify --protocol oue --k 3 --epsilon 1 -o spec.json`
 
-    The protocols are those of `perturb`, and lue, loloha, dbitflip and rappor, whose reports are made from Python.
+    Where people keep a secret between reports (lue, loloha and others), reports are made from Python.
 
     The file has the bytes whose SHA-256 begins with the id that every message has: announce it as it is. `perturb` and
     `estimate` read it with --spec. A file that is something else is not replaced. Nothing in it is private.

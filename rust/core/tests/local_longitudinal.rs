@@ -3,7 +3,7 @@
 
 use dpnoise_core::local::{
     Accumulator, BitFlip, ClientMemo, DBitFlip, Loloha, LongitudinalUnaryEncoding, Mixture, Permanent, Probabilities,
-    Protocol, Rappor, Remembering, Values,
+    Protocol, Rappor, Remembering, ValueKind, Values,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arith::log::ln_at_most_vartime;
@@ -152,9 +152,10 @@ fn is_within(ratio: &Ratio<BigUint>, epsilon: f64) -> bool {
     ln_at_most_vartime(u128::try_from(numerator).unwrap() + up, u128::try_from(denominator).unwrap(), epsilon)
 }
 
-/// Protocols of every kind, small enough for their reports to be enumerated.
+/// Protocols of every family but RAPPOR, small enough for their reports to be enumerated.
 fn protocols() -> Vec<Protocol> {
-    let mut all = vec![];
+    let families = Protocol::FAMILIES.iter().filter(|info| info.takes == ValueKind::Remembering && !info.takes_texts);
+    let mut all: Vec<Protocol> = families.map(|info| info.example().unwrap()).collect();
     for (permanent, first) in [(1e-4, 5e-5), (0.5, 0.1), (1.0, 0.999), (2.0, 1.0), (3f64.ln(), 2f64.ln()), (6.0, 2.0)] {
         for k in [2, 3] {
             for round in [Permanent::Optimized, Permanent::Symmetric] {

@@ -80,7 +80,6 @@ fn most_during(work: impl FnOnce()) -> usize {
     (PLAN.get().most - before).cast_unsigned()
 }
 
-/// The names of all families, in the order of the table.
 /// Protocols of a family with `k` values, or with what takes their place, and this epsilon: for each other parameter
 /// its extremes, and for sketches so many cells. A parameter with a new name needs a line here.
 fn extremes(info: &FamilyInfo, cells: u64, k: u64, epsilon: f64) -> Vec<Protocol> {
