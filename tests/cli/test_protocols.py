@@ -1,6 +1,7 @@
 """All local protocols on the command line: from values to reports to estimates, and what is refused."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
