@@ -30,8 +30,7 @@ the probability with which a bound or an interval holds. All arguments are check
 has the details.
 """
 
-from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
-from dpnoise._lazy import lazily
+from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily
 from dpnoise._native import __version__, instruction_set
 
 TYPE_CHECKING = False  # as type checkers have it: importing typing takes as long as all else

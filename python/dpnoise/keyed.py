@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import Size, output
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import sampler_of
+from dpnoise._parameters import Size, output, sampler_of
 
 __all__ = ["NoiseKey", "Ticket"]
 

@@ -50,7 +50,7 @@ def test_the_package_keeps_all_contracts(copied):
         ("samplers/_draw.py", "from dpnoise.keyed import NoiseKey", "Areas import downward, and not sideways"),
         ("sgd/_clipping.py", "def f():\n    import dpnoise.local", "Areas import downward, and not sideways"),
         (
-            "_log.py",
+            "_files.py",
             "if TYPE_CHECKING:\n    from dpnoise import sensitivity",
             "Areas import downward, and not sideways",
         ),

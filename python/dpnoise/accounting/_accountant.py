@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import ByName, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up

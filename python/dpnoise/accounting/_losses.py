@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._cost import PrivacyCost

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise._progress import progress
 from dpnoise.audit._clopper_pearson import nearest_pair
 from dpnoise.audit._events import Event, most_telling
 from dpnoise.audit._outcomes import Outcomes

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpnoise._arrays import array_of
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import array_of
 from dpnoise.audit._outcomes import Outcomes, outcomes_of
 
 BLOCK = 2**16

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 
 _ffi: Final = require("jax.ffi", "optax")
 

@@ -22,8 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 
 # Before the modules that need JAX alone, whose errors name another extra.
 _host: Final = require("jax_privacy.noise_addition", "jax-privacy")

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import Exponential, ReportNoisyMax, samplers
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 

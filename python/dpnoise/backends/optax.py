@@ -19,8 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import Rng
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
 from dpnoise.backends._jax import Step, generator, number

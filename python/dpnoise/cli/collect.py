@@ -11,8 +11,8 @@ from typing import Final
 import typer
 
 from dpnoise import ParameterError, local
+from dpnoise._display import progress
 from dpnoise._files import NotWritten
-from dpnoise._progress import progress
 from dpnoise.cli import signals
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of

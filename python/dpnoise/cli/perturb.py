@@ -9,9 +9,9 @@ import pyarrow as pa
 import typer
 
 from dpnoise import ParameterError, local
-from dpnoise._domain import listing
+from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
-from dpnoise._progress import progress
+from dpnoise._parameters import listing
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import typer
 
 from dpnoise import NoErrorBound, queries
+from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import checked_level
-from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json

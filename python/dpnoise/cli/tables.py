@@ -20,8 +20,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise._domain import listing
 from dpnoise._interchange import PARQUET, native_file
+from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
 
 _FILE_KEY: Final = b"dpnoise.file"

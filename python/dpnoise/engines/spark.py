@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 from dpnoise.engines import _columns, _states
 from dpnoise.local import Accumulator, Protocol
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column, Record, caption_of, html_table, text_table
-from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._parameters import Domain, integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

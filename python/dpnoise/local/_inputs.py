@@ -7,11 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of, doubles, dtype_of
-from dpnoise._columns import is_missing
-from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import codes_of
+from dpnoise._interchange import codes_of, is_missing
+from dpnoise._parameters import Domain, array_of, doubles, dtype_of
 
 _FILL: Final = "fill or drop missing values"
 

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._domain import Labels
-from dpnoise._interchange import Answers
+from dpnoise._interchange import Answers, Labels
 from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for
-from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Integers, Values
-from dpnoise._parameters import Rng
+from dpnoise._interchange import Answers, Integers, Labels, Values
+from dpnoise._parameters import Domain, Rng, array_for
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Labels, Values
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol, local_families
-from dpnoise._parameters import ByName
+from dpnoise._parameters import ByName, Domain, disagree
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import dtype_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import arrow_column, is_arrow, require_pyarrow
+from dpnoise._parameters import dtype_of
 
 
 def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:

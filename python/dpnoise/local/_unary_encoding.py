@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_for
-from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Values
-from dpnoise._parameters import Rng
+from dpnoise._interchange import Answers, Labels, Values
+from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
 from dpnoise.local._arrow import in_blocks
 from dpnoise.local._popcounts import PopcountCheck, check

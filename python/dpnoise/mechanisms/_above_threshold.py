@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals
-from dpnoise._parameters import Rng, checked_level, integer
+from dpnoise._parameters import Rng, checked_level, doubles, integer, reals_of
 from dpnoise.mechanisms._mechanism import Mechanism
 
 

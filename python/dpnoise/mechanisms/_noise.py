@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integer, Integers, Real, Reals
-from dpnoise._parameters import Rng, integer
+from dpnoise._parameters import Rng, array_of, doubles, dtype_of, integer, reals_of
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpnoise import _columns, sensitivity
+from dpnoise import _interchange, sensitivity
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng
 from dpnoise.mechanisms import DiscreteLaplace
@@ -47,4 +47,4 @@ class Count(CountingQuery):
         """
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.
-        return self._noise._native.release_count(_columns.truths(column).view(np.uint8), rng)
+        return self._noise._native.release_count(_interchange.truths(column).view(np.uint8), rng)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns
+from dpnoise import _interchange
 from dpnoise._errors import NoErrorBound, ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, checked_level, integer, share_of
@@ -101,7 +101,7 @@ class OfMoments(Query):
         threads, rng : as for `Sum.release`
         """
         with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
-            clamped = np.clip(_columns.floats(column), *self._bounds)
+            clamped = np.clip(_interchange.floats(column), *self._bounds)
             return self._of(clamped - self._middle, threads, rng)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnoise import _columns, _native, sensitivity
+from dpnoise import _interchange, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, real
@@ -117,7 +117,7 @@ class Quantile(Query):
         column : array_like of real numbers
         rng : as everywhere
         """
-        return self._native.release(_columns.floats(column), rng)
+        return self._native.release(_interchange.floats(column), rng)
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)

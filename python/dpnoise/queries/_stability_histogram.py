@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpnoise import _columns, sensitivity
+from dpnoise import _interchange, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, real
@@ -81,7 +81,7 @@ class StabilityHistogram(CountingQuery):
         dict
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
         """
-        found = sorted(_columns.counts(column).items())
+        found = sorted(_interchange.counts(column).items())
         counts = np.array([count for _, count in found], np.int64)
         noisy = self._noise.release(counts, threads=threads, rng=rng).tolist()
         return {value: count for (value, _), count in zip(found, noisy, strict=True) if count >= self._threshold}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dpnoise import _columns, _native
+from dpnoise import _interchange, _native
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng
 from dpnoise.accounting import LaplaceLoss, PrivacyLoss
@@ -87,7 +87,7 @@ class Sum(Query):
         rng : as everywhere
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
-        return self._native.release(_columns.floats(column), shared, rng)
+        return self._native.release(_interchange.floats(column), shared, rng)
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for, array_of, dtype_of
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import array_for, array_of, dtype_of
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 
 _Floats = NDArray[np.float64]
 

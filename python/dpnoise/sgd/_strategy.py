@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import ByName, integer, root
+from dpnoise._parameters import ByName, doubles, integer, reals_of, root
 from dpnoise.sgd._optimum import optimal_coefficients
 from dpnoise.sgd._participation import STEPS, Participation
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._columns import plain
+from dpnoise._interchange import plain
 from dpnoise._native import Subsets
 from dpnoise._parameters import Rng
 from dpnoise._processes import Died, in_processes

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns
+from dpnoise import _interchange
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import array_from, library_of
 from dpnoise.stability._functions import without_warnings
@@ -75,7 +75,7 @@ def _of_any(array: NDArray[Any]) -> Column:
 def _of_one_kind(column: Any) -> Column:
     """Read a column of a library's own type, whose items may carry more of the type than their values."""
     try:
-        found = _of_any(_columns.array_of(column, "data"))
+        found = _of_any(_interchange.column_of(column, "data"))
     except ParameterError:  # it is nested
         raise _unusable(column) from None
     if found.dtype == np.float64 or set(map(type, found)) - {type(None)} in ({str}, {bytes}):
@@ -91,7 +91,7 @@ def _check_kind(array: NDArray[Any]) -> None:
 def _own(item: Any) -> Any:
     """Return an item, or None for a missing one."""
     try:
-        return None if _columns.is_missing(item) else item
+        return None if _interchange.is_missing(item) else item
     except Exception:  # raised by the user's class
         return item
 
@@ -118,12 +118,12 @@ def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:
 
 
 def _is_number(kind: type) -> bool:
-    return issubclass(kind, Decimal | type(None)) or _columns.is_real_type(kind)
+    return issubclass(kind, Decimal | type(None)) or _interchange.is_real_type(kind)
 
 
 def _number(item: Any) -> float:
     try:
-        number = _columns.to_float(item)
+        number = _interchange.to_float(item)
     except Exception:  # a signalling NaN of Decimal, or raised by the user's class
         return np.nan
     return np.nan if number != number else number  # drops the sign of a NaN
@@ -135,7 +135,7 @@ def _number(item: Any) -> float:
 def _read_array(data: Any) -> tuple[list[Column], Build]:
     if isinstance(data, np.ma.MaskedArray):
         _check_kind(data)
-        return [_of_any(_columns.without_mask(data))], _only
+        return [_of_any(_interchange.without_mask(data))], _only
     return [_of_any(np.asarray(data if isinstance(data, np.ndarray) else array_from(data, "data")))], _only
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._parameters import Rng, integer
-from dpnoise._progress import progress
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._callable_votes import PythonFunction

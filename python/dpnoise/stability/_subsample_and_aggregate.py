@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import samplers
+from dpnoise._display import progress
 from dpnoise._parameters import Rng, integer
 from dpnoise._processes import Died, in_processes
-from dpnoise._progress import progress
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of

@@ -11,11 +11,10 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns
-from dpnoise._arrays import doubles, reals_of
+from dpnoise import _interchange
 from dpnoise._errors import ParameterError
 from dpnoise._native import SubsetVotes
-from dpnoise._parameters import Rng
+from dpnoise._parameters import Rng, doubles, reals_of
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
 
@@ -119,13 +118,13 @@ def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
     """Return the different values in ascending order, and for each row the place of its value among them."""
     ranks: NDArray[Any]
-    array = _columns.floats(data, "data") if name == "median" else _columns.array_of(data, "data")
+    array = _interchange.floats(data, "data") if name == "median" else _interchange.column_of(data, "data")
     if array.dtype.kind == "O":
-        counts = _columns.counts(array, "data")
+        counts = _interchange.counts(array, "data")
         complete = sum(counts.values()) == len(array) and not counts.keys() & {math.inf, -math.inf}
         values = sorted(counts)
         places = {value: place for place, value in enumerate(values)}
-        ranks = np.fromiter((places.get(_columns.plain(value), 0) for value in array), np.uint32, len(array))
+        ranks = np.fromiter((places.get(_interchange.plain(value), 0) for value in array), np.uint32, len(array))
     elif array.dtype.kind in "biufSU":
         complete = array.dtype.kind != "f" or bool(np.isfinite(array).all())
         found, ranks = np.unique(array, return_inverse=True)
@@ -135,7 +134,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
     # Equal values must look the same: 0.0 and -0.0, or 1 and 1.0 of different people.
-    plain = [value + 0.0 for value in values] if name == "median" else [_columns.plain(value) for value in values]
+    plain = [value + 0.0 for value in values] if name == "median" else [_interchange.plain(value) for value in values]
     return plain, ranks.astype(np.uint32)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
-from dpnoise._arrays import reals_of
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import reals_of
 from dpnoise.backends.diffprivlib._bounds import fold
 from dpnoise.backends.diffprivlib._exact import pure_epsilon
 from dpnoise.backends.diffprivlib._host import mechanisms

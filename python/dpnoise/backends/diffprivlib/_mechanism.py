@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import array_of
+from dpnoise._parameters import array_of
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.hazmat import ScriptedRng, SeededRng
 

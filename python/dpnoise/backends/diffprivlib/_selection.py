@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise._arrays import reals_of
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import reals_of
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
 from dpnoise.backends.diffprivlib._mechanism import SecureNoise

@@ -1,6 +1,6 @@
 """The host, imported here and nowhere else."""
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 
 numerical_mechanisms = require("pydp.algorithms.numerical_mechanisms", "pydp")
 partition_selection = require("pydp.algorithms.partition_selection", "pydp")
