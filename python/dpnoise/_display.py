@@ -177,14 +177,7 @@ def progress(
     """
     try:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         shown = not is_silent.get() and sys.stderr is not None and sys.stderr.isatty()
     except ImportError:

@@ -43,12 +43,7 @@ _COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or te
 
 _MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
-_KINDS: Final[dict[str, Any]] = {
-    "texts": str,
-    "bytes": bytes,
-    "booleans": (bool, np.bool_),
-    "numbers": numbers.Real,
-}
+_KINDS: Final[dict[str, Any]] = {"texts": str, "bytes": bytes, "booleans": (bool, np.bool_), "numbers": numbers.Real}
 
 
 class ArrowArray(Protocol):

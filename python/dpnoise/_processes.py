@@ -25,10 +25,7 @@ class Died(Exception):
 
 
 def in_processes(
-    task: Callable[[Any], Any],
-    parts: Iterable[tuple[Any, Any]],
-    processes: int,
-    notice: Notice = _no_notice,
+    task: Callable[[Any], Any], parts: Iterable[tuple[Any, Any]], processes: int, notice: Notice = _no_notice
 ) -> Generator[tuple[Any, Any], None, None]:
     """Process parts in several processes, and yield the replies as they arrive.
 

@@ -229,10 +229,7 @@ class LaplaceLoss(PrivacyLoss):
     def pld(self, count: int) -> Any:
         return _repeated(
             _distributions().from_laplace_mechanism(
-                1.0,
-                sensitivity=self._widened,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
+                1.0, sensitivity=self._widened, value_discretization_interval=_INTERVAL, sampling_prob=self.sample_rate
             ),
             count,
         )

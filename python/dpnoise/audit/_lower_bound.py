@@ -97,14 +97,7 @@ class EpsilonLowerBound(Report):
 
 
 def epsilon_lower_bound(
-    mechanism: Any,
-    x: Any,
-    x_prime: Any,
-    *,
-    n: int,
-    level: float = 0.95,
-    delta: float = 0.0,
-    vectorized: bool = False,
+    mechanism: Any, x: Any, x_prime: Any, *, n: int, level: float = 0.95, delta: float = 0.0, vectorized: bool = False
 ) -> EpsilonLowerBound:
     """Bound the privacy loss of a mechanism from below by experiment.
 

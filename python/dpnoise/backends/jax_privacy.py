@@ -47,11 +47,7 @@ _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
 
 
 def gaussian_privatizer(
-    *,
-    stddev: float,
-    prng_key: Any = None,
-    dtype: DTypeLike | None = None,
-    intermediate_strategy: Any = _DEFAULT,
+    *, stddev: float, prng_key: Any = None, dtype: DTypeLike | None = None, intermediate_strategy: Any = _DEFAULT
 ) -> Any:
     """Make a transformation that adds independent Gaussian noise to sums of clipped gradients.
 

@@ -234,10 +234,7 @@ class _DirectMeasurement(_Measurement):
 
 
 def _called_directly(
-    made: Any,
-    privacy_map: Function,
-    of_one: Function,
-    of_many: Callable[[NDArray[Any]], NDArray[Any]],
+    made: Any, privacy_map: Function, of_one: Function, of_many: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Any:
     """Make a measurement of the host's domain: of one number, or of a list of numbers."""
     number = _number(made.input_domain)

@@ -138,12 +138,7 @@ def dpsgd(
 
 
 def _write_noisy_mean(
-    leaves: list[NDArray[Any]],
-    means: list[NDArray[Any]],
-    *,
-    clip_norm: float,
-    noise_multiplier: float,
-    rng: Rng = None,
+    leaves: list[NDArray[Any]], means: list[NDArray[Any]], *, clip_norm: float, noise_multiplier: float, rng: Rng = None
 ) -> None:
     (mean,) = means
     sums = clipped_sum(leaves, clip_norm=clip_norm)

@@ -13,16 +13,7 @@ from dpnoise._parameters import listing
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
-from dpnoise.cli.console import (
-    InputError,
-    check_target,
-    complain,
-    is_occupied,
-    note,
-    quantity,
-    suffix_of,
-    to_json,
-)
+from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
 from dpnoise.cli.sources import expand
@@ -89,8 +80,7 @@ def estimate(
         ),
     ] = None,
     spec: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote."),
+        Path | None, typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote.")
     ] = None,
     domain_file: Annotated[
         Path | None,

@@ -34,8 +34,7 @@ def perturb(
         typer.Option(metavar="VALUES", help="The public list of possible values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
+        Path | None, typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text.")
     ] = None,
     missing: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value that stands for a missing one; one of the domain.")

@@ -64,8 +64,7 @@ def release(
         typer.Option(metavar="VALUES", help="histogram: the public list of values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
+        Path | None, typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text.")
     ] = None,
     delta: Annotated[
         float | None,

@@ -193,13 +193,7 @@ class Accumulator(AnyAccumulator):
         accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
 
-    def add(
-        self,
-        reports: Values,
-        *,
-        threads: int | None = None,
-        strict: bool = False,
-    ) -> None:
+    def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
         """Count reports.
 
         Malformed reports are counted as rejected: reports with bits set that the protocol does not use or with a value

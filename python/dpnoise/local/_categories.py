@@ -56,12 +56,7 @@ class RandomizedResponse(FrequencyProtocol):
         return cls._of(_native.LocalProtocol.coin_flips())
 
     def perturb(
-        self,
-        values: Answers,
-        *,
-        out: NDArray[np.bool_] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.bool_]:
         """Randomise answers, as each person's device does, for any number of people at once.
 

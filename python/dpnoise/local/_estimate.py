@@ -171,11 +171,7 @@ class EstimateTable(Tabular):
     upper: NDArray[np.float64]
 
     def plot(
-        self,
-        path: str | PathLike[str] | None = None,
-        labels: Sequence[str] | None = None,
-        *,
-        ax: Axes | None = None,
+        self, path: str | PathLike[str] | None = None, labels: Sequence[str] | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """Draw a bar chart of the counts with their intervals.
 

@@ -21,12 +21,7 @@ class NumberProtocol(Protocol):
     __slots__ = ()
 
     def perturb(
-        self,
-        values: Reals,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Reals, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.uint8]:
         """Randomise numbers, as each person's device does, for any number of people at once.
 

@@ -91,12 +91,7 @@ class PrefixExtension(Protocol):
         return int(self._specified()["seed"])
 
     def perturb(
-        self,
-        values: Integers,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Integers, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.uint8]:
         """Randomise values, as each person's device does, for any number of people at once.
 

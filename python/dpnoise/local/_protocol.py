@@ -271,12 +271,7 @@ class OfValues(Protocol):
         return self._native.k
 
     def perturb(
-        self,
-        values: Answers,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Answers, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.uint8]:
         """Randomise values, as each person's device does, for any number of people at once.
 

@@ -37,12 +37,7 @@ class Sketch(Protocol):
         return int(self._specified()["seed"])
 
     def perturb(
-        self,
-        values: Texts,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Texts, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.uint8]:
         """Randomise texts, as each person's device does, for any number of people at once.
 

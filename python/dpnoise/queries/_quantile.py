@@ -141,11 +141,6 @@ class Median(Quantile):
     _parameters: ClassVar[tuple[str, ...]] = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        epsilon: float,
-        relation: Relation = "add/remove",
-        granularity: float | None = None,
+        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
     ) -> None:
         super().__init__(q=0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)

@@ -41,12 +41,7 @@ class Sum(Query):
     _parameters = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        epsilon: float,
-        relation: Relation = "add/remove",
-        granularity: float | None = None,
+        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
     ) -> None:
         self._bounds = lower, upper = check_bounds(bounds)
         self._native = _native.Sum(

@@ -109,13 +109,7 @@ class FloatSums(ByName):
         return self._native.history_length(integer(d, "d", range(2**53)))
 
     def add_noise(
-        self,
-        sums: NDArray[Any],
-        history: NDArray[np.int64],
-        step: int,
-        *,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, sums: NDArray[Any], history: NDArray[np.int64], step: int, *, threads: int | None = None, rng: Rng = None
     ) -> None:
         """Add the noise of a step to the sums, in their place.
 

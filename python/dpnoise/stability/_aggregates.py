@@ -80,14 +80,7 @@ class Numbers(Aggregate):
     """Averages of numbers within bounds, each coordinate with its share of epsilon."""
 
     def __init__(
-        self,
-        average: _Average,
-        *,
-        epsilon: float,
-        blocks: int,
-        default: Any,
-        bounds: Any,
-        alpha: float | None = None,
+        self, average: _Average, *, epsilon: float, blocks: int, default: Any, bounds: Any, alpha: float | None = None
     ) -> None:
         several = _is_sequence(bounds) and len(bounds) > 0 and _is_sequence(bounds[0])
         pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]
