@@ -13,10 +13,9 @@ from typing import Any, Final
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._parameters import real_down
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation
-from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, down, exact_difference, exact_sum, up
 from dpnoise.accounting._ledger_file import LedgerFile, State
-from dpnoise.accounting._mechanism import Mechanism
+from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
 # Silent until the program configures logging. No line may show data.

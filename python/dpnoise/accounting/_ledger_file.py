@@ -32,8 +32,7 @@ from weakref import WeakSet
 
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, locked
-from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import decimal_of
+from dpnoise.accounting._cost import PrivacyCost, decimal_of
 from dpnoise.sensitivity import Relation
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases

@@ -1,8 +1,9 @@
-"""Upper bounds on the privacy loss of one release, for the accountant.
+"""Upper bounds on the privacy loss of one release, for the accountant; what else it needs of a mechanism.
 
-Every class stands for a pair of distributions that dominates the mechanism for all neighbours: no test distinguishes
-the releases of two neighbouring data sets better than these two distributions. `docs/proofs/accounting.md` has the
-proofs. dp-accounting represents the privacy-loss distributions on a grid, with pessimistic rounding.
+Every class but `Mechanism` stands for a pair of distributions that dominates the mechanism for all neighbours: no test
+distinguishes the releases of two neighbouring data sets better than these two distributions.
+`docs/proofs/accounting.md` has the proofs. dp-accounting represents the privacy-loss distributions on a grid, with
+pessimistic rounding.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -429,3 +430,24 @@ def _repeated(distribution: Any, count: int) -> Any:
         return distribution.self_compose(rest) if rest > 1 else distribution
     many = _repeated(distribution.self_compose(1000, tail_mass_truncation=1e-15 / thousands), thousands)
     return many.compose(_repeated(distribution, rest)) if rest else many
+
+
+class Mechanism(Protocol):
+    """The interface that a ledger and an accountant need."""
+
+    @property
+    def relation(self) -> Relation | None:
+        """The neighbouring relation; None for the relation of the given sensitivity."""
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """The cost of a release."""
+
+    def release(self, x: Any, /) -> Any:
+        """Release a value."""
+
+    def _check(self, x: Any, /) -> None:
+        """Refuse invalid input."""
+
+    def _loss(self) -> PrivacyLoss | PrivacyCost:
+        """Return a bound on the privacy loss of a release."""

@@ -16,8 +16,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.audit._clopper_pearson import nearest_pair
 from dpnoise.audit._events import Event, most_telling
-from dpnoise.audit._outcomes import Outcomes
-from dpnoise.audit._releases import BLOCK, releases_of
+from dpnoise.audit._outcomes import BLOCK, Outcomes, releases_of
 from dpnoise.audit._report import Report
 from dpnoise.audit._statistics import Fit, fit
 

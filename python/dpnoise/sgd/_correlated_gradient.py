@@ -18,10 +18,9 @@ from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
-from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
-from dpnoise.sgd._participation import Participation
-from dpnoise.sgd._strategy import BandedToeplitz
+from dpnoise.sgd._noisy_gradient import GradientPrivacy
+from dpnoise.sgd._strategy import BandedToeplitz, Participation
 
 _WIDTHS: Final = range(1, 2**40 + 1)
 

@@ -1,3 +1,5 @@
+"""The parameters that the mechanisms of DP-SGD share, and the one of independent noise."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,9 +14,62 @@ from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
-from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
-from dpnoise.sgd._gradient_privacy import GradientPrivacy
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
+from dpnoise.mechanisms import Mechanism
+from dpnoise.sensitivity import Relation
 from dpnoise.sgd._gradients import Floats, clipped_steps, gradients_of, output_for
+
+_STEPS: Final = 2.0**31  # the sensitivity has so many steps of the noise's grid, or more
+
+
+class GradientPrivacy(Mechanism):
+    """A mechanism that clips gradients, adds them up with noise, and divides."""
+
+    __slots__ = ("_delta", "_epsilon")
+
+    _native: Any
+    _delta: float | None
+    _epsilon: float | None
+
+    @property
+    def clip_norm(self) -> float:
+        """The norm that gradients are clipped to."""
+        return float(self._native.clip_norm)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The ratio of the noise to the sensitivity."""
+        return float(self._native.noise_multiplier)
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The divisor of the noisy sum."""
+        return float(self._native.expected_batch_size)
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that clipped gradients are rounded to."""
+        return float(self._native.granularity)
+
+    @property
+    def epsilon(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter epsilon; None without a ``delta``."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter delta, when that was given."""
+        return self._delta
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation: one example, added or removed."""
+        return "add/remove"
+
+    def _loss_of_noise(self) -> PrivacyLoss:
+        """Return the loss of a release of the noise multiplier on all data."""
+        return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)
+
 
 _ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 

@@ -18,9 +18,8 @@ from dpnoise._parameters import Rng, array_of, real, share_of
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import Bounds, check_bounds
-from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
-from dpnoise.stability._mechanism import Release, released
+from dpnoise.stability._mechanism import Release, released, stability_test
 
 NO_ANSWER: Final = "f had no answer more often than any one answer"
 

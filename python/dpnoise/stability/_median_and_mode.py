@@ -7,9 +7,16 @@ from typing import Any
 
 from dpnoise._parameters import Rng
 from dpnoise.sensitivity import Relation, check_relation
-from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import Found, median, mode
-from dpnoise.stability._mechanism import NOT_STABLE, Parameter, Release, StableMechanism, released, warn_of_large
+from dpnoise.stability._mechanism import (
+    NOT_STABLE,
+    Parameter,
+    Release,
+    StableMechanism,
+    released,
+    stability_test,
+    warn_of_large,
+)
 
 
 class _StableStatistic(StableMechanism):

@@ -10,9 +10,8 @@ from typing import Any, Final
 from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._parameters import Rng, real
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._budget import part_of, stability_test
 from dpnoise.stability._functions import interruptible, without_warnings
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, warn_of_large
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
 from dpnoise.stability._stable_value import integer
 
 _REFUSAL: Final = Release(None, "the test of the proposed bound failed, or the release did")

@@ -12,10 +12,8 @@ from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._parameters import Rng, integer
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._budget import stability_test
-from dpnoise.stability._callable_votes import PythonFunction
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, warn_of_large
-from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes, check_name
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
+from dpnoise.stability._subset_votes import NativeFunction, NativeName, PythonFunction, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
 NO_VALUE: Final = "f had no value more often than any one value"

@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpnoise._parameters import Rng
-from dpnoise.stability._budget import stability_test
-from dpnoise.stability._mechanism import Release, StableMechanism, released
+from dpnoise.stability._mechanism import Release, StableMechanism, released, stability_test
 
 
 class StableValue(StableMechanism):

@@ -11,13 +11,17 @@ import numpy as np
 
 from dpnoise.backends._patch import Patch
 from dpnoise.backends.diffprivlib import _host
-from dpnoise.backends.diffprivlib._binary import Binary
-from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
 from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
 from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
-from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
+from dpnoise.backends.diffprivlib._laplace import (
+    Laplace,
+    LaplaceBoundedDomain,
+    LaplaceFolded,
+    LaplaceTruncated,
+    Snapping,
+)
 from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
-from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
+from dpnoise.backends.diffprivlib._selection import Binary, Exponential, PermuteAndFlip
 from dpnoise.bit_generator import SecureBitGenerator
 
 _REPLACED: Final = (
