@@ -33,7 +33,6 @@ class RandomizedResponse(FrequencyProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.RandomizedResponse.coin_flips()
     >>> protocol.p, round(protocol.epsilon, 6)
     (0.75, 1.098612)
@@ -67,7 +66,6 @@ class RandomizedResponse(FrequencyProtocol):
         ----------
         values : array of bool, shape (n,)
             The true answers. With a domain, labels instead: looking them up does not take constant time.
-        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -115,7 +113,6 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0)
     >>> protocol.report_bytes
     2
@@ -123,9 +120,6 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     __slots__ = ()
     _family = "generalized_randomized_response"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Each report counts for one value: the true one if it is kept, otherwise a uniform one of all k.
@@ -160,7 +154,6 @@ class LocalHashing(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.LocalHashing(k=1024, epsilon=1.0)
     >>> protocol.g, protocol.report_bytes
     (4, 3)
@@ -204,16 +197,12 @@ class HadamardResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> local.HadamardResponse(k=1024, epsilon=1.0).report_bytes
     2
     """
 
     __slots__ = ()
     _family = "hadamard_response"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class ProjectiveGeometryResponse(ValueProtocol):
@@ -247,7 +236,6 @@ class ProjectiveGeometryResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.ProjectiveGeometryResponse(k=1_000_000, epsilon=3.0)
     >>> protocol.prime, protocol.dimension, protocol.report_bytes
     (19, 6, 3)
@@ -298,7 +286,6 @@ class SubsetSelection(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.SubsetSelection(k=15, epsilon=1.0)
     >>> protocol.omega, protocol.report_bytes
     (4, 2)

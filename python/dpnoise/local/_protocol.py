@@ -220,7 +220,6 @@ class FrequencyProtocol(Protocol):
         collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of this protocol, or reports as ``perturb`` made them.
         level, simultaneous, post : as for `Accumulator.estimate`
-        threads : as everywhere
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -283,7 +282,6 @@ class OfValues(Protocol):
         values : array of integers in [0, k), shape (n,)
             Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
             them up does not take constant time.
-        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -301,3 +299,6 @@ class ValueProtocol(OfValues, FrequencyProtocol):
     """A protocol for one of k values, whose reports count for some of them."""
 
     __slots__ = ()
+
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._make(k=self._sized(k, domain), epsilon=epsilon)

@@ -167,7 +167,6 @@ class UnaryReports(FrequencyProtocol):
 
         Examples
         --------
-        >>> from dpnoise import local
         >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
         >>> reports = protocol.perturb([3] * 10_000)
         >>> protocol.check_popcounts(reports).p_value > 1e-9
@@ -245,9 +244,6 @@ class SymmetricUnaryEncoding(UnaryRows):
     __slots__ = ()
     _family = "symmetric_unary_encoding"
 
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
-
 
 class OptimizedUnaryEncoding(UnaryRows):
     """Optimised unary encoding: the smallest variance of a rare value's count that unary encoding can have.
@@ -265,7 +261,6 @@ class OptimizedUnaryEncoding(UnaryRows):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
     >>> protocol.p, protocol.report_bytes
     (0.5, 2)
@@ -276,9 +271,6 @@ class OptimizedUnaryEncoding(UnaryRows):
 
     __slots__ = ()
     _family = "optimized_unary_encoding"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class UnaryEncoding(UnaryRows):
@@ -340,9 +332,6 @@ class ThresholdHistogramEncoding(UnaryRows):
     __slots__ = ()
     _family = "threshold_histogram_encoding"
 
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
-
     @property
     def epsilon(self) -> float:
         """The epsilon of the guarantee, exact and rounded up; below the requested one, by up to half of it."""
@@ -366,7 +355,6 @@ class SummationHistogramEncoding(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.SummationHistogramEncoding(k=4, epsilon=2.0)
     >>> protocol.report_bytes, round(protocol.variance(1), 3)
     (16, 2.0)
@@ -374,9 +362,6 @@ class SummationHistogramEncoding(ValueProtocol):
 
     __slots__ = ()
     _family = "summation_histogram_encoding"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         specification, n = self._specified(), int(counts.sum())

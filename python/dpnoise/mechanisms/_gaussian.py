@@ -39,7 +39,6 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        epsilon : as everywhere
         count : int, default 1
             How many values are released at once.
 
@@ -56,7 +55,6 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        delta : as everywhere
         count : int, default 1
             How many values are released at once.
         """

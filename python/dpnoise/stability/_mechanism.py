@@ -88,7 +88,6 @@ class StableMechanism(Mechanism):
         ----------
         x : object
             The data, as for `release`.
-        rng : as everywhere
 
         Returns
         -------

@@ -67,7 +67,6 @@ class StableMedian(_StableStatistic):
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> stability.StableMedian(epsilon=1.0, delta=1e-6).release([39.0] * 90 + [52.0] * 10)
     39.0
     """
@@ -81,7 +80,6 @@ class StableMedian(_StableStatistic):
         ----------
         x : array_like
             Finite numbers. Integers beyond 2**53 count as the nearest double.
-        rng : as everywhere
 
         Returns
         -------
@@ -126,7 +124,6 @@ class StableMode(_StableStatistic):
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> stability.StableMode(epsilon=1.0, delta=1e-6).release(["tea"] * 90 + ["coffee"] * 10)
     'tea'
     """
@@ -142,7 +139,6 @@ class StableMode(_StableStatistic):
         ----------
         x : array_like
             All finite numbers, all texts, all bytes or all booleans.
-        rng : as everywhere
 
         Returns
         -------

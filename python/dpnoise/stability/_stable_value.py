@@ -29,7 +29,6 @@ class StableValue(StableMechanism):
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> votes = {"tea": 9000, "coffee": 4000}
     >>> gap = votes["tea"] - votes["coffee"]  # one vote more or less changes it by at most 1
     >>> stability.StableValue(epsilon=1.0, delta=1e-6).release(("tea", gap - 1))
@@ -52,7 +51,6 @@ class StableValue(StableMechanism):
             The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
             neighbours and is 0 or less if any neighbour has a different answer. The neighbouring relation is the one
             for which this holds.
-        rng : as everywhere
         """
         return self._attempt(x, rng).value
 
