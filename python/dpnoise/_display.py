@@ -110,18 +110,15 @@ def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], 
 def _formatted(values: Sequence[Any]) -> list[str]:
     """Return the texts of a column, whose floats have the same decimals."""
     magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
-    pattern = _pattern(max(magnitudes, default=0.0))
+    largest = max(magnitudes, default=0.0)
+    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
+    pattern = f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
     return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
 
 
 def _alone(value: Any) -> str:
     exact = str(value)
     return exact if isinstance(value, float) and len(exact) <= _SHORT else _formatted([value])[0]
-
-
-def _pattern(largest: float) -> str:
-    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
-    return f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
 
 
 def _is_number(value: Any) -> bool:

@@ -320,7 +320,8 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     if array.dtype.kind in "fmM":
         missing: NDArray[np.bool_] = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         return ~missing
-    return np.fromiter((not is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
+    true = (not is_missing(item) and (not isinstance(item, bool | np.bool_) or bool(item)) for item in array)
+    return np.fromiter(true, np.bool_, len(array))
 
 
 def counts(column: Any, name: str = "column") -> dict[Any, int]:
@@ -453,10 +454,6 @@ def is_real_type(kind: type) -> bool:
 
 def _is_real(item: Any) -> bool:
     return is_real_type(type(item))
-
-
-def _is_false(item: Any) -> bool:
-    return isinstance(item, bool | np.bool_) and not item
 
 
 def _described(array: NDArray[Any]) -> str:

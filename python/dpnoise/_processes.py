@@ -53,7 +53,8 @@ def in_processes(
             workers.append(Worker(task, notice))
             workers[-1].give(name, part)
         while workers:
-            for worker in _ready(workers):
+            connections = wait([worker.connection for worker in workers])
+            for worker in [one for one in workers if one.connection in connections]:
                 if not worker.take():
                     continue
                 yield worker.name, worker.reply
@@ -135,8 +136,3 @@ def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
         pass
     except BaseException:
         sys.exit(1)  # without a traceback, which would reveal the part
-
-
-def _ready(workers: list[Worker]) -> list[Worker]:
-    connections = wait([worker.connection for worker in workers])
-    return [worker for worker in workers if worker.connection in connections]

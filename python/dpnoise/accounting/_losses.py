@@ -227,12 +227,8 @@ class LaplaceLoss(PrivacyLoss):
         return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
 
     def pld(self, count: int) -> Any:
-        return _repeated(
-            _distributions().from_laplace_mechanism(
-                1.0, sensitivity=self._widened, value_discretization_interval=_INTERVAL, sampling_prob=self.sample_rate
-            ),
-            count,
-        )
+        noise = _distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened)
+        return _repeated(noise, count)
 
     @property
     def _widened(self) -> float:
@@ -262,16 +258,8 @@ class DiscreteLaplaceLoss(LaplaceLoss):
         """Enumerate the noise, unless it has too many steps."""
         if self.sensitivity > _ENUMERABLE:
             return super().pld(count)
-        return _repeated(
-            _distributions().from_discrete_laplace_mechanism(
-                self.epsilon / self.sensitivity,
-                sensitivity=self.sensitivity,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
-                use_connect_dots=True,
-            ),
-            count,
-        )
+        step, exact = self.epsilon / self.sensitivity, {"sensitivity": self.sensitivity, "use_connect_dots": True}
+        return _repeated(_distribution("discrete_laplace", step, self.sample_rate, **exact), count)
 
 
 @dataclass(frozen=True)
@@ -330,20 +318,11 @@ class DiscreteGaussianLoss(PrivacyLoss):
     def pld(self, count: int) -> Any:
         """Enumerate the noise of a single value, or take continuous noise."""
         if self._enumerable:
-            scalar = _distributions().from_discrete_gaussian_mechanism(
-                self.sigma,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
-                use_connect_dots=True,
-            )
+            scalar = _distribution("discrete_gaussian", self.sigma, self.sample_rate, use_connect_dots=True)
             return _repeated(scalar, count)
         together = count if self.sample_rate == 1 else 1  # without sampling, one release with less noise
-        continuous = _distributions().from_gaussian_mechanism(
-            self._smooth_multiplier / math.sqrt(together),
-            value_discretization_interval=_INTERVAL,
-            sampling_prob=self.sample_rate,
-        )
-        return _repeated(continuous, count // together)
+        scale = self._smooth_multiplier / math.sqrt(together)
+        return _repeated(_distribution("gaussian", scale, self.sample_rate), count // together)
 
     @property
     def _enumerable(self) -> bool:
@@ -409,8 +388,10 @@ def _log_cosh(x: Floats) -> Floats:
     return np.asarray(np.where(size < 1, small, large))
 
 
-def _distributions() -> Any:
-    return require("dp_accounting", "accounting").pld.privacy_loss_distribution
+def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:
+    """Make the distribution of the losses of a kind of noise by dp-accounting, whose word for its scale differs."""
+    make = getattr(require("dp_accounting", "accounting").pld.privacy_loss_distribution, f"from_{noise}_mechanism")
+    return make(scale, value_discretization_interval=_INTERVAL, sampling_prob=sample_rate, **options)
 
 
 def _connected(points: NDArray[np.int64], deltas: Floats, count: int) -> Any:

@@ -153,18 +153,18 @@ def epsilon_lower_bound(
     >>> 0.8 < report.epsilon < 1.1
     True
     """
-    return bound(mechanism, x, x_prime, n=n, level=level, delta=delta, vectorized=vectorized)
+    return bound(mechanism, x, x_prime, n, level, delta, vectorized)
 
 
 def bound(
     mechanism: Any,
     x: Any,
     x_prime: Any,
-    *,
     n: int,
     level: float,
     delta: float,
     vectorized: bool,
+    *,
     fit: Fit = fit,
     task: str = "auditing",
 ) -> EpsilonLowerBound:

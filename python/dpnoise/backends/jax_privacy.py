@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -145,8 +144,7 @@ def matrix_factorization_privatizer(
 
     References
     ----------
-    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
-    unified approach to private training".
+    Choquette-Choo et al. (2023), as for `dpnoise.sgd.BandedToeplitz`.
 
     Examples
     --------
@@ -251,15 +249,12 @@ def _check_identity(matrix: Any) -> None:
     _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
     identity = _streaming_matrix.identity()
     # The matrices of the host are functions. The functions of all identities have the same code, without variables.
-    if _code(getattr(matrix, "multiply_next", None)) is not _code(identity.multiply_next):
+    function = getattr(matrix, "multiply_next", None)
+    if getattr(function, "__code__", None) is not identity.multiply_next.__code__:
         raise NotImplementedError(
             "noising_matrix must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
             f"streaming_matrix.identity(), got another {type(matrix).__name__}"
         )
-
-
-def _code(function: Callable[..., Any] | None) -> Any:
-    return getattr(function, "__code__", None)
 
 
 def _sum(leaf: Any) -> Any:

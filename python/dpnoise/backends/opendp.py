@@ -243,15 +243,11 @@ def _called_directly(
     measurement = _measurement(made, of_one, privacy_map)
     measurement.__class__ = _DirectMeasurement
     measurement._function = of_one
-    measurement._is_number = _is_float
+    measurement._is_number = lambda arg: type(arg) is float
     if np.dtype(number).kind != "f":
         least, most = _limits(number)
         measurement._is_number = lambda arg: type(arg) is int and least <= arg <= most
     return measurement
-
-
-def _is_float(arg: Any) -> bool:
-    return type(arg) is float
 
 
 @cache

@@ -68,8 +68,7 @@ def differentially_private_aggregate(
 
     References
     ----------
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
-    algorithm 1.
+    Abadi et al. (2016), algorithm 1, as for `dpnoise.sgd.NoisyGradient`.
 
     Examples
     --------

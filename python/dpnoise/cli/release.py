@@ -272,11 +272,7 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
-        names = [f"{low} to {high}" for low, high in pairwise(map(_plain, question.edges))]
+        edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: rounding may give one name to two
+        names = [f"{low} to {high}" for low, high in pairwise(edges)]
         return list(zip(names, answer.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
-
-
-def _plain(edge: float) -> str:
-    """Write a number in full, as rounding would give two bins one name."""
-    return repr(edge).removesuffix(".0")

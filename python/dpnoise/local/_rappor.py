@@ -15,7 +15,7 @@ from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
 from dpnoise._parameters import Rng
-from dpnoise.local import _texts
+from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._memo import ClientMemo
@@ -372,7 +372,7 @@ class Rappor(Protocol):
             The name of the question, as for `LongitudinalProtocol.perturb`.
         rng : as for `LongitudinalProtocol.perturb`
         """
-        return self._reports_of(memo, question, _texts.fingerprints(values, "values"), out, threads, rng)
+        return self._reports_of(memo, question, _inputs.fingerprints(values, "values"), out, threads, rng)
 
     def estimate(
         self,
@@ -412,15 +412,15 @@ class Rappor(Protocol):
         ParameterError
             When candidates have the same Bloom filters, or too many of them were selected to be told apart.
         """
-        candidates = _texts.readable_twice(candidates, "candidates")
-        fingerprints = _texts.fingerprints(candidates, "candidates")
+        candidates = _inputs.readable_twice(candidates, "candidates")
+        fingerprints = _inputs.fingerprints(candidates, "candidates")
         set_bits = np.empty((fingerprints.size, self.num_cohorts, self.num_hashes), np.int64)
         self._native.bloom_bits(fingerprints, set_bits)
         return decode(
             self._collected(collected, threads)._state,
             self._specified(),
             set_bits,
-            _texts.as_list(candidates, "candidates"),
+            _inputs.as_list(candidates, "candidates"),
             level,
             simultaneous,
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise._interchange import Integers, Texts, Values
 from dpnoise._parameters import Rng
-from dpnoise.local import _inputs, _texts
+from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._protocol import Protocol
@@ -53,7 +53,7 @@ class Sketch(Protocol):
         return self._reports(self._vector(values), out, threads, rng)
 
     def _vector(self, values: Any) -> NDArray[np.int64]:
-        return _texts.fingerprints(values, "values")
+        return _inputs.fingerprints(values, "values")
 
     def _limits(self) -> tuple[float, float]:
         return -(2**63), 2**63 - 1
@@ -80,13 +80,13 @@ class Sketch(Protocol):
         SketchEstimate
             Zeros when no report was counted.
         """
-        candidates = _texts.readable_twice(candidates, "candidates")
-        fingerprints = _texts.fingerprints(candidates, "candidates")
+        candidates = _inputs.readable_twice(candidates, "candidates")
+        fingerprints = _inputs.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, spread_over(max(fingerprints.size, 1), simultaneous))
         counted = self._collected(collected, threads)
         counts, standard_errors, n, rejected = counted._state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
-        texts = _texts.as_list(candidates, "candidates")
+        texts = _inputs.as_list(candidates, "candidates")
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,9 @@ def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
     law = distribution(k, p, q)
     expected = n * law
     group = _groups(expected)
-    statistic = _g_statistic(np.bincount(group, observed), np.bincount(group, expected))
+    found, wanted = np.bincount(group, observed), np.bincount(group, expected)
+    seen = found > 0
+    statistic = max(0.0, 2 * float(np.sum(found[seen] * np.log(found[seen] / wanted[seen]))))
     freedom = int(group[-1])
     lowest, highest = _bulk(law, _OUTLIER / max(n, 1))
     for array in (observed, expected):
@@ -120,11 +122,6 @@ def _groups(expected: NDArray[np.float64]) -> NDArray[np.int64]:
         if total >= _FEWEST_EXPECTED:
             group, total = group + 1, 0.0
     return np.minimum(numbers, max(group - 1, 0))
-
-
-def _g_statistic(observed: NDArray[Any], expected: NDArray[Any]) -> float:
-    seen = observed > 0
-    return max(0.0, 2 * float(np.sum(observed[seen] * np.log(observed[seen] / expected[seen]))))
 
 
 def _bulk(law: NDArray[np.float64], tail: float) -> tuple[int, int]:

@@ -64,7 +64,9 @@ class Noise(Mechanism):
             ``released`` minus and plus the error.
         """
         values = _released(released)
-        return _around(values, self._native.error(level, values.size))
+        error = self._native.error(level, values.size)
+        with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
+            return values - error, values + error
 
 
 class RealNoise(Noise):
@@ -120,7 +122,7 @@ class RealNoise(Noise):
         """
         if isinstance(x, float):
             return self._native.release_one(x, threads, rng)
-        values = _reals(x)
+        values = doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
@@ -176,16 +178,6 @@ def _released(released: Any) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
         raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
     return doubles(values)
-
-
-def _around(values: NDArray[np.float64], error: float) -> tuple[Any, Any]:
-    with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
-        return values - error, values + error
-
-
-def _reals(x: Any) -> NDArray[np.float64]:
-    """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    return doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
 
 
 def _integers(x: Any) -> NDArray[np.int64]:

@@ -26,9 +26,10 @@ def gradients_of(gradients: Any) -> Floats:
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     if given.ndim != 2 or given.shape[1] == 0:
+        found = f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"  # the number of examples is private
         raise ParameterError(
             "gradients must be of shape (examples, parameters), a row for each example with all of its parameters"
-            f" (reshape and concatenate those of several layers), got {_kind_of_shape(given)}"
+            f" (reshape and concatenate those of several layers), got {found}"
         )
     single = given.dtype.kind == "f" and given.dtype.itemsize <= 4
     with np.errstate(all="ignore"):  # as in `doubles`
@@ -78,11 +79,6 @@ def output_for(gradients: Floats, out: Floats | None) -> Floats:
     return array
 
 
-def _kind_of_shape(given: NDArray[Any]) -> str:
-    # The number of examples is private.
-    return f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"
-
-
 def clip_and_sum(
     gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None
 ) -> NDArray[Any]:
@@ -122,8 +118,7 @@ def clip_and_sum(
 
     References
     ----------
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
-    algorithm 1.
+    Abadi et al. (2016), algorithm 1, as for `NoisyGradient`.
 
     Examples
     --------

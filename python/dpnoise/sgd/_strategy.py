@@ -80,8 +80,7 @@ class MinSeparation(_OneEvent):
 
     References
     ----------
-    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
-    unified approach to private training".
+    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
 
     Examples
     --------
@@ -127,8 +126,7 @@ class CyclicPoisson(ByName):
 
     References
     ----------
-    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
-    unified approach to private training".
+    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from dpnoise._parameters import Rng, real
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
-from dpnoise.stability._stable_value import integer
+from dpnoise.stability._median_and_mode import integer
 
 _REFUSAL: Final = Release(None, "the test of the proposed bound failed, or the release did")
 

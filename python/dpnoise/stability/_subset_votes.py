@@ -97,7 +97,8 @@ class NativeFunction:
             votes.add(part, rng)
             advance(part)
         counts = votes.counts
-        best, following = _top_two(counts)
+        best = int(counts.argmax())
+        following = int(np.delete(counts, best).max(initial=0))
         failed = best == len(self._values)
         winner = None if failed else self._values[best]
         return Votes(winner, failed, int(counts[best]), following, votes.most_appearances)
@@ -117,12 +118,6 @@ def parts(subsets: int, size: int) -> Iterator[int]:
     """Divide subsets into parts of the same size, and the rest."""
     for start in range(0, subsets, size):
         yield min(size, subsets - start)
-
-
-def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
-    """Find where the largest count is, and how large the next is."""
-    best = int(counts.argmax())
-    return best, int(np.delete(counts, best).max(initial=0))
 
 
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:

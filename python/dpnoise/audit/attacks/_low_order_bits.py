@@ -109,17 +109,7 @@ def low_order_bits(
             )
         yield from _statistics.low_order_bits(to_fit, to_fit_prime)
 
-    found = bound(
-        mechanism,
-        x,
-        x_prime,
-        n=n,
-        level=level,
-        delta=claimed.delta,
-        vectorized=vectorized,
-        fit=fit,
-        task="low-order bits",
-    )
+    found = bound(mechanism, x, x_prime, n, level, claimed.delta, vectorized, fit=fit, task="low-order bits")
     return LowOrderBits(claimed.epsilon, found.epsilon > claimed.epsilon, found, scale)
 
 

@@ -10,8 +10,14 @@ sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned uncha
 The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
-from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
-from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
+from dpnoise.backends.diffprivlib._geometric import (
+    Gaussian,
+    GaussianAnalytic,
+    GaussianDiscrete,
+    Geometric,
+    GeometricFolded,
+    GeometricTruncated,
+)
 from dpnoise.backends.diffprivlib._laplace import (
     Laplace,
     LaplaceBoundedDomain,

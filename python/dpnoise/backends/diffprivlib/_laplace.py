@@ -16,10 +16,8 @@ import dpnoise
 from dpnoise import samplers
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import reals_of
-from dpnoise.backends.diffprivlib._bounds import fold
-from dpnoise.backends.diffprivlib._exact import pure_epsilon
 from dpnoise.backends.diffprivlib._host import mechanisms
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays
+from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, fold, pure_epsilon
 
 # `patched` replaces its name in the host.
 _randomise_of_host: Final = mechanisms.Snapping.randomise

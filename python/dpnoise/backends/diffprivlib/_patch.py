@@ -11,8 +11,14 @@ import numpy as np
 
 from dpnoise.backends._patch import Patch
 from dpnoise.backends.diffprivlib import _host
-from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
-from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
+from dpnoise.backends.diffprivlib._geometric import (
+    Gaussian,
+    GaussianAnalytic,
+    GaussianDiscrete,
+    Geometric,
+    GeometricFolded,
+    GeometricTruncated,
+)
 from dpnoise.backends.diffprivlib._laplace import (
     Laplace,
     LaplaceBoundedDomain,

@@ -14,10 +14,9 @@ import dpnoise
 from dpnoise import samplers
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import reals_of
-from dpnoise.backends.diffprivlib._exact import flip_probability
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, SecureNoise
+from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_probability
 
 
 class Binary(NoiseForArrays, mechanisms.Binary):
@@ -104,7 +103,8 @@ class Exponential(SecureNoise, mechanisms.Exponential):
             epsilon, sensitivity, monotonic, utility = 1.0, 1.0, True, np.zeros(utility.size)
         else:
             epsilon, sensitivity, monotonic = self.epsilon * _KEPT, self.sensitivity, self.monotonic
-        step = _step(sensitivity * (2 - monotonic) / epsilon * min(epsilon, 1.0))
+        width = sensitivity * (2 - monotonic) / epsilon * min(epsilon, 1.0)
+        step = 2.0 ** (math.floor(math.log2(width)) - 20)  # about 2**-20 of the width
         # On the grid a utility changes by whole steps.
         steps = math.ceil(Fraction(sensitivity) / Fraction(step))
         mechanism = _mechanism(dpnoise.Exponential, epsilon, steps * step, monotonic)
@@ -124,8 +124,3 @@ class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
 @lru_cache(maxsize=256)
 def _mechanism(kind: Any, epsilon: float, sensitivity: float, monotonic: bool) -> Any:
     return kind(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic)
-
-
-def _step(width: float) -> float:
-    """Return a power of two that is about 2**-20 of a width."""
-    return 2.0 ** (math.floor(math.log2(width)) - 20)
