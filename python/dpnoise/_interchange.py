@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 
 Missing = Literal["refuse", "keep", "drop"]
-"""What becomes of missing values: an error; NaN, None or NA in the array; nothing."""
+"""How missing values are read: refused with an error, kept as NaN, None or NA, or dropped."""
 
-# The kinds of memory that DLPack numbers, but for those of the CPU.
+# DLPack's numbers of the kinds of memory that the CPU cannot read.
 _DEVICES: Final = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA (managed)", 14: "oneAPI"}
 
 # Its own, and what it shares with CUDA and ROCm devices.
@@ -94,7 +94,7 @@ Answers = Foreign | Items[Integer | str | np.bool_]
 """Numbers of values from 0 to k - 1, or labels, which are texts, integers or booleans."""
 
 Labels: TypeAlias = Any
-"""What lists labels: a sequence, an array or a column of them, or a type or column that has them as its categories."""
+"""A list of labels: a sequence, an array or a column of them, or a type or column that has them as its categories."""
 
 Values = Foreign | Items[Any]
 
@@ -145,7 +145,7 @@ def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
     pa = require_pyarrow()
     try:
         column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])
-        # Only what is decoded knows how many values are missing, and pyarrow makes values of nulls in encoded chunks.
+        # Only decoded chunks know how many values are missing, and pyarrow turns nulls of encoded chunks into values.
         while decode := _decoder(pa, column.type):
             column = pa.chunked_array([decode(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]])
     except MemoryError:
@@ -298,7 +298,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
     array = column_of(column, name)
     if array.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # of what is wider than a double, and of signalling NaN
+        with np.errstate(all="ignore"):  # of numbers wider than a double, and of signalling NaN
             return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):

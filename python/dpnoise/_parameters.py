@@ -327,7 +327,7 @@ class Domain(tuple[Any, ...]):
         Two or more. A pandas Categorical or CategoricalDtype, a polars Enum and an Arrow array with a dictionary stand
         for their categories, whatever values they hold; any other column for its values.
     name : str
-        What messages call it.
+        The name of the domain in messages.
     """
 
     def __new__(cls, labels: Labels, name: str = "domain") -> Domain:

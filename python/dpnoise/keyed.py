@@ -86,7 +86,7 @@ class Ticket:
 
     @property
     def domain(self) -> str:
-        """What the noise is for."""
+        """The purpose of the noise."""
         return self._public.domain
 
     @property

@@ -31,7 +31,7 @@ CLASSES: dict[str, type[Specification]] = {}
 
 
 class Announced(ByName):
-    """What is announced before a collection: the protocol of one attribute, or several attributes with theirs."""
+    """The announcement of a collection: the protocol of one attribute, or several attributes with their protocols."""
 
     __slots__ = ("_native",)
 

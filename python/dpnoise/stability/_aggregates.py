@@ -36,7 +36,7 @@ class Aggregate:
     epsilon: float
     delta = 0.0
     given: Mapping[str, Any]
-    """Its other parameters, in hashable form."""
+    """The other parameters of the aggregate, in hashable form."""
 
     @abstractmethod
     def read(self, answer: Any) -> Any:

@@ -21,7 +21,7 @@ from dpnoise._interchange import array_from, library_of
 from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
-"""Of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""
+"""An array of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""
 
 Build = Callable[[list[Column]], Any]
 """Builds a block from columns."""
@@ -43,7 +43,7 @@ class Rows:
             raise ParameterError("data must have rows, got none")
         self._items = data if isinstance(data, list | tuple) else None
         if self._items is None:
-            with without_warnings():  # those of the user's classes would reveal rows
+            with without_warnings():  # warnings of the user's classes would reveal rows
                 self._columns, self._build = _READERS.get(library, _read_array)(data)
             if not self._columns:
                 raise ParameterError("data must have columns, got a table without")

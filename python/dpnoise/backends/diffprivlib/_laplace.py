@@ -173,7 +173,7 @@ class _Grid(NamedTuple):
     last: int | None
     """The number of the last one; None when there is none."""
     scale: float
-    """Of the noise, in steps."""
+    """The scale of the noise, in steps."""
 
 
 class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):

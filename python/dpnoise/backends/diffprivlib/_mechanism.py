@@ -154,7 +154,7 @@ class NoiseForArrays(SecureNoise):
     _kinds: str
     """The kinds of the dtypes that are allowed."""
     _kinds_refused: str
-    """What the host says of other values."""
+    """The host's error message for other values."""
 
     def randomise_many(self, values: ArrayLike) -> NDArray[Any]:
         """Randomise each value of an array, much faster than by calls of ``randomise``.

@@ -103,7 +103,7 @@ def _modules() -> list[ModuleType]:
 
 
 def _secure_random_state(seed: Any, secure: bool = False) -> Any:
-    """Do the same as the host's function, but give a generator with secure bits, and refuse seeds."""
+    """Return a generator with secure bits in place of the host's, and refuse seeds."""
     if seed is None or seed is UNSEEDED:
         return np.random.RandomState(SecureBitGenerator())
     if not is_secure(seed):
@@ -115,6 +115,6 @@ def _secure_random_state(seed: Any, secure: bool = False) -> Any:
 
 
 def _make_tree(forest: Any, append: bool = True, random_state: Any = None) -> Any:
-    """Do the same as the host's base class, but do not seed the trees of a forest without a seed."""
+    """Make a tree as the host does, without a seed for the trees of a forest without one."""
     make = super(_forest(), forest)._make_estimator
     return make(append, random_state if forest.random_state is not None else None)
