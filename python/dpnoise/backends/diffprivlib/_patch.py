@@ -10,41 +10,25 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise.backends._patch import Patch
-from dpnoise.backends.diffprivlib import _host
-from dpnoise.backends.diffprivlib._geometric import (
-    Gaussian,
-    GaussianAnalytic,
-    GaussianDiscrete,
-    Geometric,
-    GeometricFolded,
-    GeometricTruncated,
-)
-from dpnoise.backends.diffprivlib._laplace import (
-    Laplace,
-    LaplaceBoundedDomain,
-    LaplaceFolded,
-    LaplaceTruncated,
-    Snapping,
-)
+from dpnoise.backends.diffprivlib import _geometric, _host, _laplace, _selection
 from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
-from dpnoise.backends.diffprivlib._selection import Binary, Exponential, PermuteAndFlip
 from dpnoise.bit_generator import SecureBitGenerator
 
 _REPLACED: Final = (
-    Binary,
-    Exponential,
-    Gaussian,
-    GaussianAnalytic,
-    GaussianDiscrete,
-    Geometric,
-    GeometricFolded,
-    GeometricTruncated,
-    Laplace,
-    LaplaceBoundedDomain,
-    LaplaceFolded,
-    LaplaceTruncated,
-    PermuteAndFlip,
-    Snapping,
+    _selection.Binary,
+    _selection.Exponential,
+    _geometric.Gaussian,
+    _geometric.GaussianAnalytic,
+    _geometric.GaussianDiscrete,
+    _geometric.Geometric,
+    _geometric.GeometricFolded,
+    _geometric.GeometricTruncated,
+    _laplace.Laplace,
+    _laplace.LaplaceBoundedDomain,
+    _laplace.LaplaceFolded,
+    _laplace.LaplaceTruncated,
+    _selection.PermuteAndFlip,
+    _laplace.Snapping,
 )
 # Not in the modules that define the host's mechanisms, which refer to each other.
 _PLACES: Final = ("diffprivlib.mechanisms", "diffprivlib.tools", "diffprivlib.models")
