@@ -12,7 +12,7 @@ import pytest
 from benches.noise import GENERATORS
 from benches.timing import Entrant
 from dpnoise import local
-from dpnoise.local import _texts
+from dpnoise.local import _inputs
 
 COLUMNS = {f"num_bloombits = {bits}": bits for bits in (128, 1024)}
 COHORTS, HASHES = 64, 2
@@ -31,7 +31,7 @@ def rappor(bits: int) -> local.Rappor:
 def filters(bits: int) -> np.ndarray:
     """Give the bits that are set in the Bloom filter of every text, by text and cohort."""
     table = np.empty((len(TEXTS), COHORTS, HASHES), np.int64)
-    rappor(bits)._native.bloom_bits(_texts.fingerprints(TEXTS, "texts"), table)
+    rappor(bits)._native.bloom_bits(_inputs.fingerprints(TEXTS, "texts"), table)
     return table
 
 

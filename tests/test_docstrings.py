@@ -5,9 +5,14 @@ import importlib
 import importlib.util
 import pkgutil
 
+import numpy as np
 import pytest
 
 import dpnoise
+from dpnoise.audit import attacks
+
+# An example begins after `import numpy as np` and the import of the areas that it names.
+NAMES = {"np": np, "attacks": attacks, **{name: getattr(dpnoise, name) for name in dpnoise.__all__ if name.islower()}}
 
 MODULES = [
     module.name
@@ -21,7 +26,7 @@ MODULES = [
 EXAMPLES = {
     test.name: test
     for name in MODULES
-    for test in doctest.DocTestFinder().find(importlib.import_module(name))
+    for test in doctest.DocTestFinder().find(importlib.import_module(name), extraglobs=NAMES)
     if test.examples
 }
 

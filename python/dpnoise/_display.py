@@ -1,15 +1,19 @@
-"""Results as tables: HTML, which notebooks show, and aligned text."""
+"""What notebooks and terminals show: tables, as HTML and as aligned text, and the progress of long work."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import fields
 from html import escape
 from numbers import Number, Rational, Real
-from typing import Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 
@@ -19,6 +23,9 @@ _MOST_CHARACTERS: Final = 50
 _DIGITS: Final = 5  # of the largest number of a column; the others have as many decimals
 _MOST_DECIMALS: Final = 8
 _SHORT: Final = 10  # characters of a single number that is not rounded
+
+is_silent: Final = ContextVar("is_silent", default=False)
+"""Whether the caller wants no bars."""
 
 
 class Record:
@@ -103,18 +110,15 @@ def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], 
 def _formatted(values: Sequence[Any]) -> list[str]:
     """Return the texts of a column, whose floats have the same decimals."""
     magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
-    pattern = _pattern(max(magnitudes, default=0.0))
+    largest = max(magnitudes, default=0.0)
+    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
+    pattern = f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
     return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
 
 
 def _alone(value: Any) -> str:
     exact = str(value)
     return exact if isinstance(value, float) and len(exact) <= _SHORT else _formatted([value])[0]
-
-
-def _pattern(largest: float) -> str:
-    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
-    return f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
 
 
 def _is_number(value: Any) -> bool:
@@ -129,3 +133,62 @@ def _is_float(value: Any) -> bool:
 def _element(tag: str, text: str, scope: str, right: bool) -> str:
     attributes = (f' scope="{scope}"' if scope else "") + f' style="text-align: {"right" if right else "left"}"'
     return f"<{tag}{attributes}>{escape(text)}</{tag}>"
+
+
+class _Terminal:
+    """Standard error that ignores its own failures: a closed terminal must not stop the work."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Show no bars in the block."""
+    token = is_silent.set(True)
+    try:
+        yield
+    finally:
+        is_silent.reset(token)
+
+
+@contextmanager
+def progress(
+    task: str, total: int | None, unit: Literal["rows", "bytes", "releases", "blocks", "subsets"] = "rows"
+) -> Iterator[Callable[[float], None]]:
+    """Show a bar on stderr, if that is a terminal; yields a function that advances it by a number of units.
+
+    Without rich, which the extra ``cli`` brings, there is no bar, and none within `silent`.
+    """
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        shown = not is_silent.get() and sys.stderr is not None and sys.stderr.isatty()
+    except ImportError:
+        shown = False
+    if not shown:
+        yield lambda units: None
+        return
+    amount = [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
+    columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
+    console = Console(file=cast(IO[str], _Terminal(sys.stderr)))
+    # Transient: a bar that stays on the screen would reveal which part of the data has an error.
+    try:
+        with Progress(*columns, console=console, transient=True) as bar:
+            identifier = bar.add_task(task, total=total)
+            yield lambda units: bar.advance(identifier, units)
+    finally:
+        console.show_cursor()  # an interrupt can come between hiding the cursor and the block

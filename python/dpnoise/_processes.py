@@ -25,10 +25,7 @@ class Died(Exception):
 
 
 def in_processes(
-    task: Callable[[Any], Any],
-    parts: Iterable[tuple[Any, Any]],
-    processes: int,
-    notice: Notice = _no_notice,
+    task: Callable[[Any], Any], parts: Iterable[tuple[Any, Any]], processes: int, notice: Notice = _no_notice
 ) -> Generator[tuple[Any, Any], None, None]:
     """Process parts in several processes, and yield the replies as they arrive.
 
@@ -56,7 +53,8 @@ def in_processes(
             workers.append(Worker(task, notice))
             workers[-1].give(name, part)
         while workers:
-            for worker in _ready(workers):
+            connections = wait([worker.connection for worker in workers])
+            for worker in [one for one in workers if one.connection in connections]:
                 if not worker.take():
                     continue
                 yield worker.name, worker.reply
@@ -138,8 +136,3 @@ def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
         pass
     except BaseException:
         sys.exit(1)  # without a traceback, which would reveal the part
-
-
-def _ready(workers: list[Worker]) -> list[Worker]:
-    connections = wait([worker.connection for worker in workers])
-    return [worker for worker in workers if worker.connection in connections]

@@ -38,7 +38,6 @@ class SecureBitGenerator(np.random.BitGenerator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise import SecureBitGenerator
     >>> generator = np.random.Generator(SecureBitGenerator())
     >>> sampled = generator.random(1000) < 0.01  # Poisson sampling

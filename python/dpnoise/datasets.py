@@ -1,4 +1,7 @@
-"""Small public data sets for the demonstration, the examples and the tests."""
+"""Small public data sets for the demonstration, the examples and the tests.
+
+All are from one source, with one licence and attribution: those of `adult_occupations`.
+"""
 
 import gzip
 from importlib import resources
@@ -44,10 +47,6 @@ def adult_ages() -> NDArray[np.int64]:
     -------
     ndarray of int64, shape (32561,)
         Years, from 17 to 90, in the original row order.
-
-    Notes
-    -----
-    Source, licence and attribution are those of `adult_occupations`.
     """
     return np.array([int(age) for age, _ in _rows("numbers")], np.int64)
 
@@ -59,10 +58,6 @@ def adult_hours_per_week() -> NDArray[np.int64]:
     -------
     ndarray of int64, shape (32561,)
         Hours, from 1 to 99, in the original row order. Nearly half of the people have 40.
-
-    Notes
-    -----
-    Source, licence and attribution are those of `adult_occupations`.
     """
     return np.array([int(hours) for _, hours in _rows("numbers")], np.int64)
 
@@ -80,10 +75,6 @@ def adult_incomes() -> tuple[NDArray[np.float64], NDArray[np.bool_], tuple[str, 
         Whether the income is above 50,000 dollars.
     names : tuple of str
         The names of the features.
-
-    Notes
-    -----
-    Source, licence and attribution are those of `adult_occupations`.
     """
     education, marital, sex, gain, loss, income = map(np.array, zip(*_rows("incomes"), strict=True))
     statuses, status_codes = np.unique(marital, return_inverse=True)

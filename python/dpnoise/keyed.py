@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import Size, output
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import sampler_of
+from dpnoise._parameters import Size, output, sampler_of
 
 __all__ = ["NoiseKey", "Ticket"]
 
@@ -87,7 +86,7 @@ class Ticket:
 
     @property
     def domain(self) -> str:
-        """What the noise is for."""
+        """The purpose of the noise."""
         return self._public.domain
 
     @property
@@ -213,7 +212,6 @@ class NoiseKey:
             The number of the first sample among all samples of the ticket, of which there are 2**44.
         granularity : float, optional
             The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
-        size, out, threads : as everywhere
 
         Returns
         -------

@@ -17,7 +17,7 @@ import pytest
 
 from dpnoise import ParameterError
 from dpnoise.sgd import BandedToeplitz, CyclicPoisson, MinSeparation, SingleEpoch
-from dpnoise.sgd._optimum import _loss, optimal_coefficients
+from dpnoise.sgd._strategy import _loss, optimal_coefficients
 
 ONE = 2**12
 GIVEN: list[list[float]] = [[1], [1, 1], [1, 0.5, 0.375], [1, 1, 1, 0.25], [1, 0.75, 0.75, 0.1], [1, 2**-12, 2**-12]]

@@ -7,12 +7,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy
 import pytest
 
 import dpnoise
 
 PACKAGE = Path(dpnoise.__file__).parent
-LIGHT = {"dpnoise", "dpnoise._errors", "dpnoise._lazy", "dpnoise._native"}
+LIGHT = {"dpnoise", "dpnoise._errors", "dpnoise._native"}
 HEAVY = {
     *("asyncio", "ctypes", "dataclasses", "decimal", "fractions", "hashlib", "inspect", "json", "multiprocessing"),
     *("pathlib", "random", "secrets", "socket", "sqlite3", "statistics", "subprocess", "tempfile", "threading"),
@@ -25,8 +26,8 @@ LAZY = ["dpnoise", "dpnoise.accounting"]
 def loaded_by(program: str, path: Path = PACKAGE.parent) -> set[str]:
     """Return the modules that a program has imported when it ends, with nothing else on the way."""
     report = f"{program}\nimport sys\nprint(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(path)}
-    # Without the site, whose hooks import what they like.
+    # With NumPy, but without the site, whose hooks import what they like.
+    environment = {**os.environ, "PYTHONPATH": f"{path}{os.pathsep}{Path(numpy.__file__).parents[1]}"}
     command = [sys.executable, "-S", "-c", report]
     result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)
     return set(result.stdout.split())

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpnoise import ParameterError, local, plots, queries
-from dpnoise._domain import Domain
+from dpnoise._parameters import Domain
 from dpnoise.cli import main
 from dpnoise.hazmat import SeededRng
 

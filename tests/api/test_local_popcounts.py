@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpnoise import ParameterError, local
-from dpnoise.local._popcounts import chi_squared_tail, distribution
+from dpnoise.local._unary_encoding import chi_squared_tail, distribution
 
 FALSE_ALARM = 1e-11
 """The probability that a statistical check fails though all is well; a test has up to four of them."""

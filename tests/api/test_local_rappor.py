@@ -10,7 +10,7 @@ from refusals import refuses
 
 from dpnoise import ParameterError, RandomnessError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from dpnoise.local import _texts
+from dpnoise.local import _inputs
 
 SHAPE = {"num_bloombits": 32, "num_hashes": 2, "num_cohorts": 16}
 RAPPOR = local.Rappor(**SHAPE, f=0.25, p=0.3, q=0.8)
@@ -193,7 +193,7 @@ def test_candidates_that_cannot_be_decoded_are_refused() -> None:
 
 def bits_of(rappor: local.Rappor, texts: list[str]) -> np.ndarray:
     bits = np.empty((len(texts), rappor.num_cohorts, rappor.num_hashes), np.int64)
-    rappor._native.bloom_bits(_texts.fingerprints(texts, "texts"), bits)
+    rappor._native.bloom_bits(_inputs.fingerprints(texts, "texts"), bits)
     return bits
 
 

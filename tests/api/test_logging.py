@@ -58,8 +58,7 @@ import logging
 {setup}
 from dpnoise.accounting import Ledger, PrivacyCost
 Ledger({str(tmp_path / "ledger.db")!r}, epsilon=1.0).spend(PrivacyCost(0.1))
-from dpnoise._log import logger
-logger.warning("more than INFO") if not {lines} else None
+logging.getLogger("dpnoise").warning("more than INFO") if not {lines} else None
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert (ran.stdout, ran.stderr.count("\n")) == ("", lines)

@@ -19,11 +19,10 @@ from dpnoise import ParameterError, PrivacyCost, RandomnessError, stability
 from dpnoise._native import StabilityTest, Subsets, SubsetVotes
 from dpnoise._processes import Died
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from dpnoise.stability import _callable_votes, _stable_bootstrap, _subset_votes
-from dpnoise.stability._callable_votes import PythonFunction, _key, _value
+from dpnoise.stability import _stable_bootstrap, _subset_votes
 from dpnoise.stability._mechanism import NOT_STABLE
 from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _released
-from dpnoise.stability._subset_votes import NativeFunction, Votes, _values_and_ranks
+from dpnoise.stability._subset_votes import NativeFunction, PythonFunction, Votes, _key, _value, _values_and_ranks
 
 
 def nowhere(units: float) -> None:
@@ -170,8 +169,8 @@ def test_a_subset_over_which_processes_die_has_no_value(monkeypatch):
 
     data = np.array([4, 5, 5, 6, 6, 6, 4, 7, 4])  # the seventh row is the one with a 7
     expected = count(PythonFunction(raises, data, None), 700, 0.1, SeededRng(2))
-    monkeypatch.setattr(_callable_votes, "in_processes", dying)
-    monkeypatch.setattr(_callable_votes, "check_importable", nowhere)
+    monkeypatch.setattr(_subset_votes, "in_processes", dying)
+    monkeypatch.setattr(_subset_votes, "check_importable", nowhere)
     assert count(PythonFunction(commonest, data, 2), 700, 0.1, SeededRng(2)) == expected
     assert expected.second > 0
     assert sizes[0] == 256
@@ -189,8 +188,8 @@ def test_a_function_for_other_processes_is_tried_in_another_one(monkeypatch):
     def ends(rows):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(_callable_votes, "in_processes", dead)
-    monkeypatch.setattr(_callable_votes, "check_importable", nowhere)
+    monkeypatch.setattr(_subset_votes, "in_processes", dead)
+    monkeypatch.setattr(_subset_votes, "check_importable", nowhere)
     assert PythonFunction(ends, [1, 2], 2).seconds_per_subset(0.5) > 0
     with pytest.raises(KeyboardInterrupt):
         PythonFunction(ends, [1, 2], None).seconds_per_subset(0.5)

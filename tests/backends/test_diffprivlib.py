@@ -22,7 +22,7 @@ from diffprivlib import mechanisms as host
 
 from dpnoise import ParameterError
 from dpnoise.backends import diffprivlib as ours
-from dpnoise.backends.diffprivlib._exact import flip_probability, pure_epsilon
+from dpnoise.backends.diffprivlib._mechanism import flip_probability, pure_epsilon
 from dpnoise.hazmat import SeededRng
 
 INF, NAN = math.inf, math.nan

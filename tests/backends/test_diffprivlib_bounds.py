@@ -15,8 +15,8 @@ from backends.diffprivlib_cases import make
 from diffprivlib import mechanisms as host
 
 from dpnoise import ParameterError
-from dpnoise.backends.diffprivlib._bounded_laplace import _Grid, _moves, scale_for
-from dpnoise.backends.diffprivlib._bounds import fold, fold_integers
+from dpnoise.backends.diffprivlib._laplace import _Grid, _moves, scale_for
+from dpnoise.backends.diffprivlib._mechanism import fold, fold_integers
 from dpnoise.hazmat import SeededRng
 
 INF, NAN = math.inf, math.nan

@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import jax, jax.experimental
 import numpy as np
-from dpnoise._arrays import array_of
+from dpnoise._parameters import array_of
 from interchange.calls import MATRICES, REALS, VECTORS
 from interchange.test_same_bits import others
 

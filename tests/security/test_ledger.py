@@ -14,7 +14,7 @@ import pytest
 
 from dpnoise import BudgetExceeded, PrivacyCost
 from dpnoise.accounting import Ledger
-from dpnoise.accounting._exact import decimal_of, exact_sum
+from dpnoise.accounting._cost import decimal_of, exact_sum
 
 FULL = "DPNOISE_TEST_SAMPLES" in os.environ
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -12,8 +12,7 @@
 
 from typing import TYPE_CHECKING
 
-from dpnoise._errors import LedgerError
-from dpnoise._lazy import lazily
+from dpnoise._errors import LedgerError, lazily
 from dpnoise.accounting._amplification import (
     amplify_by_poisson_sampling,
     amplify_by_sampling_without_replacement,

@@ -9,13 +9,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import ByName, integer, real_down, real_up
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation
-from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
-from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, PrivacyLoss
-from dpnoise.accounting._mechanism import Mechanism
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
+from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, Mechanism, PrivacyLoss
 from dpnoise.sensitivity import Relation, check_relation
 
 _WIDEST: Final = 200.0  # the loss of a release

@@ -7,8 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, Overflow
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import at_least, integer, real_down, real_up
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation
-from dpnoise.accounting._exact import above, exact_product, precise
+from dpnoise.accounting._cost import PrivacyCost, above, check_same_relation, exact_product, precise
 from dpnoise.sensitivity import Relation
 
 

@@ -8,8 +8,16 @@ from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real_down
-from dpnoise.accounting._cost import PrivacyCost, common_relation
-from dpnoise.accounting._exact import above, decimal_of, exact_product, exact_sum, precise, up
+from dpnoise.accounting._cost import (
+    PrivacyCost,
+    above,
+    common_relation,
+    decimal_of,
+    exact_product,
+    exact_sum,
+    precise,
+    up,
+)
 
 _MOST: Final = 10**6
 """Compositions that the optimal bound is summed over; it takes seconds for so many."""

@@ -10,8 +10,7 @@ from typing import Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import at_least, real_down, real_up
-from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import above, precise
+from dpnoise.accounting._cost import PrivacyCost, above, precise
 
 Method = Literal["tight", "simple"]
 
@@ -134,7 +133,6 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
 
     Parameters
     ----------
-    epsilon : as everywhere
     delta, method : as for `zcdp_epsilon`
 
     References

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
-from dpnoise._log import logger
 from dpnoise._parameters import real_down
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation
-from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, down, exact_difference, exact_sum, up
 from dpnoise.accounting._ledger_file import LedgerFile, State
-from dpnoise.accounting._mechanism import Mechanism
+from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
+
+# Silent until the program configures logging. No line may show data.
+_logger: Final = logging.getLogger("dpnoise")
+_logger.addHandler(logging.NullHandler())
 
 
 class BudgetExceeded(Error):
@@ -252,7 +255,7 @@ class Ledger:
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             append((now, label, mechanism, *map(str, (*amounts, *totals))))
         # Not within the transaction: a handler may take its time.
-        logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
+        _logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
         """Pay for a release, and then return the result of ``mechanism.release(x)``.

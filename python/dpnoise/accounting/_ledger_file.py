@@ -32,8 +32,7 @@ from weakref import WeakSet
 
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, locked
-from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import decimal_of
+from dpnoise.accounting._cost import PrivacyCost, decimal_of
 from dpnoise.sensitivity import Relation
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
@@ -61,7 +60,7 @@ _TABLES: Final = (
 _ROWS: Final = "SELECT * FROM entries WHERE number > ? ORDER BY number"
 
 Amounts = tuple[Decimal, Decimal]
-"""Of epsilon and of delta."""
+"""An amount of epsilon, and one of delta."""
 
 
 # --- its content -----------------------------------------------------------------------------------------------
@@ -273,7 +272,7 @@ class LedgerFile:
                 f"the dpnoise that made it what remains, and make a new ledger with that budget"
             )
         tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
-        # Damage to what is not in a row: it might be spread by the next write.
+        # Damage outside of the rows, which the next write might spread.
         if tables != _TABLES or found("journal_mode") != "delete" or found("quick_check(1)") != "ok":
             raise LedgerError(self._damaged())
 

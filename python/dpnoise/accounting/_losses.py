@@ -1,8 +1,9 @@
-"""Upper bounds on the privacy loss of one release, for the accountant.
+"""Upper bounds on the privacy loss of one release, for the accountant; what else it needs of a mechanism.
 
-Every class stands for a pair of distributions that dominates the mechanism for all neighbours: no test distinguishes
-the releases of two neighbouring data sets better than these two distributions. `docs/proofs/accounting.md` has the
-proofs. dp-accounting represents the privacy-loss distributions on a grid, with pessimistic rounding.
+Every class but `Mechanism` stands for a pair of distributions that dominates the mechanism for all neighbours: no test
+distinguishes the releases of two neighbouring data sets better than these two distributions.
+`docs/proofs/accounting.md` has the proofs. dp-accounting represents the privacy-loss distributions on a grid, with
+pessimistic rounding.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._cost import PrivacyCost
@@ -205,7 +205,6 @@ class LaplaceLoss(PrivacyLoss):
 
     Parameters
     ----------
-    epsilon : as everywhere
     sensitivity : int
         In the L1 norm, in steps of the grid; positive.
     sample_rate : float, default 1
@@ -228,15 +227,8 @@ class LaplaceLoss(PrivacyLoss):
         return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
 
     def pld(self, count: int) -> Any:
-        return _repeated(
-            _distributions().from_laplace_mechanism(
-                1.0,
-                sensitivity=self._widened,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
-            ),
-            count,
-        )
+        noise = _distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened)
+        return _repeated(noise, count)
 
     @property
     def _widened(self) -> float:
@@ -266,16 +258,8 @@ class DiscreteLaplaceLoss(LaplaceLoss):
         """Enumerate the noise, unless it has too many steps."""
         if self.sensitivity > _ENUMERABLE:
             return super().pld(count)
-        return _repeated(
-            _distributions().from_discrete_laplace_mechanism(
-                self.epsilon / self.sensitivity,
-                sensitivity=self.sensitivity,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
-                use_connect_dots=True,
-            ),
-            count,
-        )
+        step, exact = self.epsilon / self.sensitivity, {"sensitivity": self.sensitivity, "use_connect_dots": True}
+        return _repeated(_distribution("discrete_laplace", step, self.sample_rate, **exact), count)
 
 
 @dataclass(frozen=True)
@@ -334,20 +318,11 @@ class DiscreteGaussianLoss(PrivacyLoss):
     def pld(self, count: int) -> Any:
         """Enumerate the noise of a single value, or take continuous noise."""
         if self._enumerable:
-            scalar = _distributions().from_discrete_gaussian_mechanism(
-                self.sigma,
-                value_discretization_interval=_INTERVAL,
-                sampling_prob=self.sample_rate,
-                use_connect_dots=True,
-            )
+            scalar = _distribution("discrete_gaussian", self.sigma, self.sample_rate, use_connect_dots=True)
             return _repeated(scalar, count)
         together = count if self.sample_rate == 1 else 1  # without sampling, one release with less noise
-        continuous = _distributions().from_gaussian_mechanism(
-            self._smooth_multiplier / math.sqrt(together),
-            value_discretization_interval=_INTERVAL,
-            sampling_prob=self.sample_rate,
-        )
-        return _repeated(continuous, count // together)
+        scale = self._smooth_multiplier / math.sqrt(together)
+        return _repeated(_distribution("gaussian", scale, self.sample_rate), count // together)
 
     @property
     def _enumerable(self) -> bool:
@@ -413,8 +388,10 @@ def _log_cosh(x: Floats) -> Floats:
     return np.asarray(np.where(size < 1, small, large))
 
 
-def _distributions() -> Any:
-    return require("dp_accounting", "accounting").pld.privacy_loss_distribution
+def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:
+    """Make the distribution of the losses of a kind of noise by dp-accounting, whose word for its scale differs."""
+    make = getattr(require("dp_accounting", "accounting").pld.privacy_loss_distribution, f"from_{noise}_mechanism")
+    return make(scale, value_discretization_interval=_INTERVAL, sampling_prob=sample_rate, **options)
 
 
 def _connected(points: NDArray[np.int64], deltas: Floats, count: int) -> Any:
@@ -433,3 +410,24 @@ def _repeated(distribution: Any, count: int) -> Any:
         return distribution.self_compose(rest) if rest > 1 else distribution
     many = _repeated(distribution.self_compose(1000, tail_mass_truncation=1e-15 / thousands), thousands)
     return many.compose(_repeated(distribution, rest)) if rest else many
+
+
+class Mechanism(Protocol):
+    """The interface that a ledger and an accountant need."""
+
+    @property
+    def relation(self) -> Relation | None:
+        """The neighbouring relation; None for the relation of the given sensitivity."""
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """The cost of a release."""
+
+    def release(self, x: Any, /) -> Any:
+        """Release a value."""
+
+    def _check(self, x: Any, /) -> None:
+        """Refuse invalid input."""
+
+    def _loss(self) -> PrivacyLoss | PrivacyCost:
+        """Return a bound on the privacy loss of a release."""

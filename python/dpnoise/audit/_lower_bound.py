@@ -11,13 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise._progress import progress
 from dpnoise.audit._clopper_pearson import nearest_pair
 from dpnoise.audit._events import Event, most_telling
-from dpnoise.audit._outcomes import Outcomes
-from dpnoise.audit._releases import BLOCK, releases_of
+from dpnoise.audit._outcomes import BLOCK, Outcomes, releases_of
 from dpnoise.audit._report import Report
 from dpnoise.audit._statistics import Fit, fit
 
@@ -97,14 +96,7 @@ class EpsilonLowerBound(Report):
 
 
 def epsilon_lower_bound(
-    mechanism: Any,
-    x: Any,
-    x_prime: Any,
-    *,
-    n: int,
-    level: float = 0.95,
-    delta: float = 0.0,
-    vectorized: bool = False,
+    mechanism: Any, x: Any, x_prime: Any, *, n: int, level: float = 0.95, delta: float = 0.0, vectorized: bool = False
 ) -> EpsilonLowerBound:
     """Bound the privacy loss of a mechanism from below by experiment.
 
@@ -161,18 +153,18 @@ def epsilon_lower_bound(
     >>> 0.8 < report.epsilon < 1.1
     True
     """
-    return bound(mechanism, x, x_prime, n=n, level=level, delta=delta, vectorized=vectorized)
+    return bound(mechanism, x, x_prime, n, level, delta, vectorized)
 
 
 def bound(
     mechanism: Any,
     x: Any,
     x_prime: Any,
-    *,
     n: int,
     level: float,
     delta: float,
     vectorized: bool,
+    *,
     fit: Fit = fit,
     task: str = "auditing",
 ) -> EpsilonLowerBound:

@@ -103,11 +103,7 @@ def _project(y: Outcomes, weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sum_of_log_ratios(
-    name: str,
-    columns: range,
-    coded: Callable[[int, Outcomes, Outcomes], Codes],
-    x: Outcomes,
-    x_prime: Outcomes,
+    name: str, columns: range, coded: Callable[[int, Outcomes, Outcomes], Codes], x: Outcomes, x_prime: Outcomes
 ) -> Statistic:
     """Add up the log-likelihood ratios of the columns: the ratio of the outcome, if their noise is independent."""
     fitted = [_fitted(coded(j, x, x_prime), x, x_prime) for j in columns]

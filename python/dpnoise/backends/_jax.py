@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 from dpnoise._parameters import real_up
 from dpnoise.backends._xla import CustomCall, Function
 from dpnoise.hazmat import ScriptedRng, SeededRng

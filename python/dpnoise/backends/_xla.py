@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 
 _ffi: Final = require("jax.ffi", "optax")
 
@@ -155,11 +155,7 @@ class CustomCall:
         """
         # A side effect, so that XLA neither drops, moves nor repeats the call.
         call = _ffi.ffi_call(
-            self._target,
-            shapes,
-            has_side_effect=True,
-            vmap_method="sequential",
-            input_output_aliases=dict(aliases),
+            self._target, shapes, has_side_effect=True, vmap_method="sequential", input_output_aliases=dict(aliases)
         )
         sized = {float: np.float64, int: np.int64}  # of 64 bits, whatever JAX takes by default
         return call(*arguments, **{name: sized.get(type(one), np.asarray)(one) for name, one in attributes.items()})

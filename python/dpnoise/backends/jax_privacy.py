@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 
 # Before the modules that need JAX alone, whose errors name another extra.
 _host: Final = require("jax_privacy.noise_addition", "jax-privacy")
@@ -48,11 +46,7 @@ _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
 
 
 def gaussian_privatizer(
-    *,
-    stddev: float,
-    prng_key: Any = None,
-    dtype: DTypeLike | None = None,
-    intermediate_strategy: Any = _DEFAULT,
+    *, stddev: float, prng_key: Any = None, dtype: DTypeLike | None = None, intermediate_strategy: Any = _DEFAULT
 ) -> Any:
     """Make a transformation that adds independent Gaussian noise to sums of clipped gradients.
 
@@ -150,8 +144,7 @@ def matrix_factorization_privatizer(
 
     References
     ----------
-    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
-    unified approach to private training".
+    Choquette-Choo et al. (2023), as for `dpnoise.sgd.BandedToeplitz`.
 
     Examples
     --------
@@ -256,15 +249,12 @@ def _check_identity(matrix: Any) -> None:
     _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
     identity = _streaming_matrix.identity()
     # The matrices of the host are functions. The functions of all identities have the same code, without variables.
-    if _code(getattr(matrix, "multiply_next", None)) is not _code(identity.multiply_next):
+    function = getattr(matrix, "multiply_next", None)
+    if getattr(function, "__code__", None) is not identity.multiply_next.__code__:
         raise NotImplementedError(
             "noising_matrix must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
             f"streaming_matrix.identity(), got another {type(matrix).__name__}"
         )
-
-
-def _code(function: Callable[..., Any] | None) -> Any:
-    return getattr(function, "__code__", None)
 
 
 def _sum(leaf: Any) -> Any:

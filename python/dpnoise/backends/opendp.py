@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import Exponential, ReportNoisyMax, samplers
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 
@@ -235,10 +234,7 @@ class _DirectMeasurement(_Measurement):
 
 
 def _called_directly(
-    made: Any,
-    privacy_map: Function,
-    of_one: Function,
-    of_many: Callable[[NDArray[Any]], NDArray[Any]],
+    made: Any, privacy_map: Function, of_one: Function, of_many: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Any:
     """Make a measurement of the host's domain: of one number, or of a list of numbers."""
     number = _number(made.input_domain)
@@ -247,15 +243,11 @@ def _called_directly(
     measurement = _measurement(made, of_one, privacy_map)
     measurement.__class__ = _DirectMeasurement
     measurement._function = of_one
-    measurement._is_number = _is_float
+    measurement._is_number = lambda arg: type(arg) is float
     if np.dtype(number).kind != "f":
         least, most = _limits(number)
         measurement._is_number = lambda arg: type(arg) is int and least <= arg <= most
     return measurement
-
-
-def _is_float(arg: Any) -> bool:
-    return type(arg) is float
 
 
 @cache
@@ -267,7 +259,7 @@ def _limits(number: Any) -> tuple[Any, Any]:
 
 
 def _add_real(x: float, noise: float, granularity: float, number: Any) -> float:
-    """Do the same as `_add_reals` for a number, in less time."""
+    """Add noise to one number, faster than `_add_reals`, with the same result."""
     least, largest = _limits(number)
     value = 0.0 if math.isnan(x) else float(number(min(max(x, least), largest)))
     if abs(value) < 2.0**53 * granularity:
@@ -278,7 +270,7 @@ def _add_real(x: float, noise: float, granularity: float, number: Any) -> float:
 
 
 def _add_integer(x: int, noise: int, number: Any) -> int:
-    """Do the same as `_add_integers` for a number, in less time."""
+    """Add noise to one integer, faster than `_add_integers`, with the same result."""
     least, most = _limits(number)
     total: int = min(max(x + noise, least), most)
     return total

@@ -19,8 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._lazy import require
+from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import Rng
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
 from dpnoise.backends._jax import Step, generator, number
@@ -69,8 +68,7 @@ def differentially_private_aggregate(
 
     References
     ----------
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
-    algorithm 1.
+    Abadi et al. (2016), algorithm 1, as for `dpnoise.sgd.NoisyGradient`.
 
     Examples
     --------
@@ -139,12 +137,7 @@ def dpsgd(
 
 
 def _write_noisy_mean(
-    leaves: list[NDArray[Any]],
-    means: list[NDArray[Any]],
-    *,
-    clip_norm: float,
-    noise_multiplier: float,
-    rng: Rng = None,
+    leaves: list[NDArray[Any]], means: list[NDArray[Any]], *, clip_norm: float, noise_multiplier: float, rng: Rng = None
 ) -> None:
     (mean,) = means
     sums = clipped_sum(leaves, clip_norm=clip_norm)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import Exponential, SecureBitGenerator
-from dpnoise._lazy import require
+from dpnoise._errors import require
 from dpnoise.backends import pydp
 from dpnoise.backends._patch import Patch
 from dpnoise.backends.pydp._mechanisms import GridNoise

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise import samplers
-from dpnoise._lazy import require
+from dpnoise._errors import require
 from dpnoise.backends._patch import Patch
 from dpnoise.bit_generator import SecureBitGenerator
 

@@ -11,8 +11,8 @@ from typing import Final
 import typer
 
 from dpnoise import ParameterError, local
+from dpnoise._display import progress
 from dpnoise._files import NotWritten
-from dpnoise._progress import progress
 from dpnoise.cli import signals
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
@@ -21,7 +21,7 @@ from dpnoise.cli.sources import STDIN, Hashed, opened, sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.cli.tables import batch_rows
 
-_SAVE_SECONDS: Final = 30  # seconds: a crash loses at most this much work, or that of one file
+_SAVE_SECONDS: Final = 30  # seconds: a crash loses at most the work of this time, or of one file
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Collection:
     state: State | None = None
     counted: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    """What was wrong with a file, by its path."""
+    """The reason why a file was not counted, by its path."""
     repeated: dict[str, str] = field(default_factory=dict)
     """The path under which the same file has been counted already, by the path that was skipped."""
     saved: int = 0

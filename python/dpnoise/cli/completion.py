@@ -1,4 +1,4 @@
-"""What shells ask for when they complete a line."""
+"""Completions of command lines, which shells ask for."""
 
 import os
 import shlex

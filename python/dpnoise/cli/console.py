@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpnoise._display import is_silent
 from dpnoise._errors import Error
 from dpnoise._files import NotWritten
-from dpnoise._progress import is_silent
 
 
 class InputError(Error):

@@ -8,21 +8,12 @@ from typing import Annotated, Any, Final, get_args
 import typer
 
 from dpnoise import local, plots
-from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
+from dpnoise._parameters import listing
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
-from dpnoise.cli.console import (
-    InputError,
-    check_target,
-    complain,
-    is_occupied,
-    note,
-    quantity,
-    suffix_of,
-    to_json,
-)
+from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
 from dpnoise.cli.sources import expand
@@ -89,8 +80,7 @@ def estimate(
         ),
     ] = None,
     spec: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote."),
+        Path | None, typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote.")
     ] = None,
     domain_file: Annotated[
         Path | None,

@@ -7,8 +7,8 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from dpnoise._domain import Domain
-from dpnoise._progress import silent
+from dpnoise._display import silent
+from dpnoise._parameters import Domain
 from dpnoise.cli.console import InputError
 
 Threads: TypeAlias = Annotated[

@@ -38,7 +38,7 @@ class Sale:
         self.purse = purse
         self.drawn = False
         self.arrived: list[str] = []
-        """Where the answer is, in words."""
+        """The places that the answer has reached, in words."""
 
     def release(self, question: Query, data: Any, label: str) -> Any:
         answer = question.release(data) if self.purse is None else self.purse.release(question, data, label)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import typer
 
 from dpnoise import ParameterError, local
-from dpnoise._domain import listing
+from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
-from dpnoise._progress import progress
+from dpnoise._parameters import listing
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
@@ -34,8 +34,7 @@ def perturb(
         typer.Option(metavar="VALUES", help="The public list of possible values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
+        Path | None, typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text.")
     ] = None,
     missing: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value that stands for a missing one; one of the domain.")

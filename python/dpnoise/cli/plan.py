@@ -44,14 +44,12 @@ def plan(
             (
                 name_of(candidate.protocol),
                 f"{candidate.standard_deviation:,.1f}",
-                _people(candidate.smallest_detectable_count),
+                "more than all"
+                if math.isinf(least := candidate.smallest_detectable_count)
+                else f"{math.ceil(least):,}",
                 f"{candidate.report_bytes:,}",
                 candidate.server_cost,
             )
             for candidate in candidates
         ],
     )
-
-
-def _people(count: float) -> str:
-    return "more than all" if math.isinf(count) else f"{math.ceil(count):,}"

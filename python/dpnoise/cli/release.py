@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import typer
 
 from dpnoise import NoErrorBound, queries
+from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import checked_level
-from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
@@ -64,8 +64,7 @@ def release(
         typer.Option(metavar="VALUES", help="histogram: the public list of values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
+        Path | None, typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text.")
     ] = None,
     delta: Annotated[
         float | None,
@@ -273,11 +272,7 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
-        names = [f"{low} to {high}" for low, high in pairwise(map(_plain, question.edges))]
+        edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: rounding may give one name to two
+        names = [f"{low} to {high}" for low, high in pairwise(edges)]
         return list(zip(names, answer.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
-
-
-def _plain(edge: float) -> str:
-    """Write a number in full, as rounding would give two bins one name."""
-    return repr(edge).removesuffix(".0")

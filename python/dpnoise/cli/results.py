@@ -1,4 +1,4 @@
-"""What is estimated from counts, as a table for people, other programs and files."""
+"""Estimates as tables for people, other programs and files."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -43,7 +43,7 @@ def raised(received: list[int]) -> Iterator[None]:
             raise KeyboardInterrupt
 
     def swallowed(problem: sys.UnraisableHookArgs) -> None:
-        # A finalizer does not pass on what is raised in it, such as that of the lock of an imported module.
+        # An exception in a finalizer, such as the one of an import lock, does not reach the program.
         nonlocal heeded
         if problem.exc_type is KeyboardInterrupt and received:
             heeded = True

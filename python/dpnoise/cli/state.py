@@ -24,7 +24,7 @@ _VERSION: Final = 1
 @dataclass
 class State:
     name: str
-    """What messages call it: a path in quotes, or words."""
+    """The name of the state in messages: a path in quotes, or words."""
     accumulator: local.Accumulator
     domain: list[str]
     sources: dict[str, str] = field(default_factory=dict)

@@ -20,8 +20,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise._domain import listing
 from dpnoise._interchange import PARQUET, native_file
+from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
 
 _FILE_KEY: Final = b"dpnoise.file"
@@ -37,7 +37,7 @@ class Kind:
     allows: Callable[[pa.DataType], bool]
     type: pa.DataType
     texts: str | None = None
-    """What a text of a CSV file must be; None for any."""
+    """The kind of text that a CSV file must have, for messages; None for any text."""
 
     def of(self, values: pa.Array, column: str) -> pa.Array:
         """Convert values of a column; no message shows one."""

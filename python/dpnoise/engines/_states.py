@@ -1,7 +1,8 @@
-"""The tasks of all engines: count a part of the reports into a state, and merge states.
+"""The tasks of all engines: count a part of the reports into a state, and merge states. And reports as an Arrow column.
 
-Both are pure functions of their arguments, so an engine may run them repeatedly and concurrently. The state of each
-part must enter the merge exactly once; each engine takes it from its task results, never from side effects.
+Counting and merging are pure functions of their arguments, so an engine may run them repeatedly and concurrently. The
+state of each part must enter the merge exactly once; each engine takes it from its task results, never from side
+effects.
 """
 
 from __future__ import annotations
@@ -42,3 +43,10 @@ def check_client(protocol: Protocol) -> None:
     check_protocol(protocol)
     if isinstance(protocol, LongitudinalProtocol | Rappor):
         raise TypeError(f"protocol must be one without a memo, which clients keep, got {type(protocol).__name__}")
+
+
+def perturbed(protocol: Protocol, values: Any) -> Any:
+    """Return a report for each value, as a pyarrow array of type fixed_size_binary."""
+    # One thread: the engine has a worker for every core.
+    reports = protocol.perturb(values, threads=1)  # type: ignore[attr-defined] # every protocol has it, but not alike
+    return protocol.to_arrow(reports).column(0)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise._errors import require
 from dpnoise._interchange import is_arrow
-from dpnoise._lazy import require
-from dpnoise.engines import _columns, _states
+from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
 __all__ = ["collect", "perturb"]
@@ -79,7 +79,7 @@ def _partitions(reports: Any) -> list[Any]:
 def _perturb(values: Any, protocol: Protocol) -> Any:
     import pandas
 
-    reports = _columns.perturbed(protocol, values)
+    reports = _states.perturbed(protocol, values)
     return pandas.Series(pandas.arrays.ArrowExtensionArray(reports), name="report")
 
 

@@ -6,22 +6,26 @@ counting: for many files, or batches that are slow to unpack.
 
 from __future__ import annotations
 
+import logging
 import operator
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._log import logger
 from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
 __all__ = ["collect"]
+
+# Silent until the program configures logging. No line may show data, reports or seeds.
+_logger: Final = logging.getLogger("dpnoise")
+_logger.addHandler(logging.NullHandler())
 
 
 def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None = None) -> Accumulator:
@@ -64,7 +68,9 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
 
 
 def _log_death(name: str, exit_code: int | None) -> None:
-    logger.warning("a process died with exit code %s while it counted %s; another one takes its place", exit_code, name)
+    _logger.warning(
+        "a process died with exit code %s while it counted %s; another one takes its place", exit_code, name
+    )
 
 
 def _count(protocol: Protocol, part: Any) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpnoise._lazy import require
-from dpnoise.engines import _columns, _states
+from dpnoise._errors import require
+from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
         import pyarrow
 
         for batch in batches:
-            reports = _columns.perturbed(protocol, batch.column(0))
+            reports = _states.perturbed(protocol, batch.column(0))
             yield pyarrow.record_batch([reports.cast(pyarrow.binary())], ["report"])
 
     return frame.select(column).mapInArrow(randomise, "report binary")

@@ -10,7 +10,6 @@ values.
 
 Examples
 --------
->>> from dpnoise import local
 >>> protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
 >>> reports = protocol.perturb([0, 1, 1, 3])
 >>> reports.shape
@@ -21,7 +20,6 @@ Examples
 
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._attributes import AttributesAccumulator, AttributesProtocol, Sampled, Split
-from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
@@ -30,13 +28,13 @@ from dpnoise.local._categories import (
     RandomizedResponse,
     SubsetSelection,
 )
-from dpnoise.local._density import DensityEstimate, SquareWave
 from dpnoise.local._estimate import CountEstimate, Estimate, Post
 from dpnoise.local._families import FAMILIES, Family, Parameter
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._messages import Framing, read_messages
 from dpnoise.local._numbers import (
+    DensityEstimate,
     DuchiMean,
     HybridMean,
     LaplaceMean,
@@ -44,17 +42,24 @@ from dpnoise.local._numbers import (
     MeanProtocol,
     NumberProtocol,
     PiecewiseMean,
+    SquareWave,
 )
 from dpnoise.local._parquet import ReportsFile, open_reports
 from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, Plan, plan, plan_attributes
-from dpnoise.local._popcounts import PopcountCheck
-from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import COUNTER_LIMIT, FrequencyProtocol, Protocol, protocol_from_json
 from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
-from dpnoise.local._rappor import Rappor
-from dpnoise.local._sketches import CountMeanSketch, HadamardCountMeanSketch, Sketch, SketchEstimate
+from dpnoise.local._rappor import Rappor, RapporEstimate
+from dpnoise.local._sketches import (
+    CountMeanSketch,
+    HadamardCountMeanSketch,
+    HeavyHitters,
+    PrefixExtension,
+    Sketch,
+    SketchEstimate,
+)
 from dpnoise.local._unary_encoding import (
     OptimizedUnaryEncoding,
+    PopcountCheck,
     SummationHistogramEncoding,
     SymmetricUnaryEncoding,
     ThresholdHistogramEncoding,

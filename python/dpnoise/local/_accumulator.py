@@ -8,9 +8,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dpnoise import _native
-from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
+from dpnoise._parameters import Domain
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
@@ -55,7 +55,7 @@ class AnyAccumulator(ABC):
         messages : iterable of bytes
             Messages of a wrong length or with a wrong header, such as the header of another protocol, are counted as
             rejected.
-        threads, strict : as for `Accumulator.add`
+        strict : as for `Accumulator.add`
         """
         received = list(messages)
         for message in received:
@@ -159,7 +159,6 @@ class Accumulator(AnyAccumulator):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.SymmetricUnaryEncoding(k=3, epsilon=2.0)
     >>> total = protocol.accumulator()
     >>> for part in ([0, 1], [2, 2, 1]):
@@ -193,13 +192,7 @@ class Accumulator(AnyAccumulator):
         accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
 
-    def add(
-        self,
-        reports: Values,
-        *,
-        threads: int | None = None,
-        strict: bool = False,
-    ) -> None:
+    def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
         """Count reports.
 
         Malformed reports are counted as rejected: reports with bits set that the protocol does not use or with a value
@@ -215,7 +208,6 @@ class Accumulator(AnyAccumulator):
             of any kind, or a table with such a column that is called "report" or is the only one. A stream of batches
             is read piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong
             length, or the type is binary_view.
-        threads : as everywhere
         strict : bool
             Whether a malformed report is an error.
 
@@ -240,7 +232,7 @@ class Accumulator(AnyAccumulator):
         ----------
         path : path-like
             A file with a binary column of reports that is called "report" or is the only one.
-        threads, strict : as for `add`
+        strict : as for `add`
 
         Raises
         ------
@@ -268,7 +260,6 @@ class Accumulator(AnyAccumulator):
 
         Parameters
         ----------
-        level, simultaneous : as everywhere
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
             How to make the counts consistent; unbiased when not given. It does not change standard errors and
             intervals, which are about the unbiased counts.

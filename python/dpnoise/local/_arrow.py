@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._domain import Domain, listing
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
+from dpnoise._parameters import Domain, listing
 from dpnoise.local._specification import Specification
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"

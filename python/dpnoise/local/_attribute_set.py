@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_for
-from dpnoise._domain import Labels, listing
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import is_arrow, library_of, require_pyarrow
+from dpnoise._interchange import Labels, is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
+from dpnoise._parameters import array_for, listing
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import Announced
 
@@ -111,7 +110,6 @@ class AttributeSet(Announced):
         columns : mapping of str to columns, or a data frame
             For each attribute, by its name and no others, what ``perturb`` of its protocol takes: a column with a value
             for each person. Data frames of pandas and polars and Arrow tables are such mappings. May be of no people.
-        out, threads : as everywhere
 
         Returns
         -------

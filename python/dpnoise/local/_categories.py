@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for
-from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Values
-from dpnoise._parameters import Rng
+from dpnoise._interchange import Answers, Labels, Values
+from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import FrequencyProtocol, ValueProtocol
 
@@ -35,7 +33,6 @@ class RandomizedResponse(FrequencyProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.RandomizedResponse.coin_flips()
     >>> protocol.p, round(protocol.epsilon, 6)
     (0.75, 1.098612)
@@ -58,12 +55,7 @@ class RandomizedResponse(FrequencyProtocol):
         return cls._of(_native.LocalProtocol.coin_flips())
 
     def perturb(
-        self,
-        values: Answers,
-        *,
-        out: NDArray[np.bool_] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.bool_]:
         """Randomise answers, as each person's device does, for any number of people at once.
 
@@ -74,7 +66,6 @@ class RandomizedResponse(FrequencyProtocol):
         ----------
         values : array of bool, shape (n,)
             The true answers. With a domain, labels instead: looking them up does not take constant time.
-        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -122,7 +113,6 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0)
     >>> protocol.report_bytes
     2
@@ -130,9 +120,6 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     __slots__ = ()
     _family = "generalized_randomized_response"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Each report counts for one value: the true one if it is kept, otherwise a uniform one of all k.
@@ -167,7 +154,6 @@ class LocalHashing(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.LocalHashing(k=1024, epsilon=1.0)
     >>> protocol.g, protocol.report_bytes
     (4, 3)
@@ -211,16 +197,12 @@ class HadamardResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> local.HadamardResponse(k=1024, epsilon=1.0).report_bytes
     2
     """
 
     __slots__ = ()
     _family = "hadamard_response"
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class ProjectiveGeometryResponse(ValueProtocol):
@@ -254,7 +236,6 @@ class ProjectiveGeometryResponse(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.ProjectiveGeometryResponse(k=1_000_000, epsilon=3.0)
     >>> protocol.prime, protocol.dimension, protocol.report_bytes
     (19, 6, 3)
@@ -305,7 +286,6 @@ class SubsetSelection(ValueProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.SubsetSelection(k=15, epsilon=1.0)
     >>> protocol.omega, protocol.report_bytes
     (4, 2)

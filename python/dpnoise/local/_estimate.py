@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column, Record, caption_of, html_table, text_table
-from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._parameters import Domain, integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,11 +171,7 @@ class EstimateTable(Tabular):
     upper: NDArray[np.float64]
 
     def plot(
-        self,
-        path: str | PathLike[str] | None = None,
-        labels: Sequence[str] | None = None,
-        *,
-        ax: Axes | None = None,
+        self, path: str | PathLike[str] | None = None, labels: Sequence[str] | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """Draw a bar chart of the counts with their intervals.
 

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._domain import Labels
-from dpnoise._interchange import Answers
+from dpnoise._interchange import Answers, Labels
 from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
@@ -54,7 +53,6 @@ class LongitudinalProtocol(FrequencyProtocol):
             With one name for both, reports would reveal whether the answers are the same.
         rng : as everywhere
             The permanent randomness still comes from the memo.
-        out, threads : as everywhere
 
         Returns
         -------
@@ -121,7 +119,6 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=2.0, epsilon_first=1.0)
     >>> memo = local.ClientMemo.generate(3)
     >>> monday = protocol.perturb([3, 14, 3], memo, question="colour")
@@ -186,7 +183,6 @@ class LOLOHA(TwoRoundProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.LOLOHA(k=1024, epsilon_permanent=2.0, epsilon_first=1.0)
     >>> protocol.g, protocol.report_bytes
     (4, 3)
@@ -253,7 +249,6 @@ class DBitFlip(LongitudinalProtocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> protocol = local.DBitFlip(k=32, epsilon=1.0, d=4)
     >>> memo = local.ClientMemo.generate()
     >>> bool((protocol.perturb([7], memo, question="colour") == protocol.perturb([7], memo, question="colour")).all())

@@ -24,7 +24,6 @@ class ClientMemo:
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> memo = local.ClientMemo.generate()
     >>> local.ClientMemo.from_bytes(memo.to_bytes()) == memo
     True

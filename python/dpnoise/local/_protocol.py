@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for
-from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Integers, Values
-from dpnoise._parameters import Rng
+from dpnoise._interchange import Answers, Integers, Labels, Values
+from dpnoise._parameters import Domain, Rng, array_for
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
@@ -222,7 +220,6 @@ class FrequencyProtocol(Protocol):
         collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of this protocol, or reports as ``perturb`` made them.
         level, simultaneous, post : as for `Accumulator.estimate`
-        threads : as everywhere
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -273,12 +270,7 @@ class OfValues(Protocol):
         return self._native.k
 
     def perturb(
-        self,
-        values: Answers,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, values: Answers, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.uint8]:
         """Randomise values, as each person's device does, for any number of people at once.
 
@@ -290,7 +282,6 @@ class OfValues(Protocol):
         values : array of integers in [0, k), shape (n,)
             Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
             them up does not take constant time.
-        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -308,3 +299,6 @@ class ValueProtocol(OfValues, FrequencyProtocol):
     """A protocol for one of k values, whose reports count for some of them."""
 
     __slots__ = ()
+
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._make(k=self._sized(k, domain), epsilon=epsilon)

@@ -1,19 +1,229 @@
-"""RAPPOR: Bloom filters of texts, randomised permanently, and again for each report."""
+"""Rappor: texts as Bloom filters, randomised in two rounds, and their decoding."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
+from dpnoise._display import Column
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
 from dpnoise._parameters import Rng
-from dpnoise.local import _bloom_decoding, _texts
+from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._bloom_decoding import RapporEstimate
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._protocol import Protocol
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RapporEstimate(EstimateTable):
+    """The candidate texts that people have, and how many have each, estimated from their reports.
+
+    As a table it has the columns value, count, standard_error, lower, upper (float64) and significant (bool).
+
+    Attributes
+    ----------
+    candidates : list of str or of bytes
+        The texts that were selected, in the order in which they were given.
+    counts : ndarray of float64
+        An estimate for each candidate, by least squares. Read-only, as are the other arrays.
+    standard_errors : ndarray of float64
+        The standard deviation of each count over the randomisation and the choice of cohorts; larger where unlisted
+        texts increase the residuals of the regression, or cohorts differ more.
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals, by the normal approximation. If a text is so rare that it is selected only
+        when its error is large, its interval fails more often than ``level`` says. Simultaneous intervals do not: they
+        hold for all candidates together, selected or not.
+    significant : ndarray of bool
+        Whether the count is above zero at ``level``, for all candidates together (Bonferroni): with that probability no
+        absent text is marked. This needs the frequent texts among the candidates, or enough cohorts and bits to tell
+        an absent text from them by the bits that they do not share: with two hash functions, 16 cohorts of 32 bits
+        are enough, and 8 cohorts of 16 bits are not.
+    n, rejected, level, simultaneous : as everywhere
+    """
+
+    candidates: list[Any]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    significant: NDArray[np.bool_]
+    n: int
+    rejected: int
+    level: float
+    simultaneous: bool
+
+    def _values(self) -> list[Any]:
+        return self.candidates
+
+    def _columns(self) -> dict[str, Column]:
+        return {**super()._columns(), "significant": self.significant}
+
+
+class _Cells(NamedTuple):
+    """The counts of cells: a cell is a bit of a cohort, and the bits of a cohort are contiguous."""
+
+    bits: NDArray[np.float64]
+    """Unbiased estimates of the number of people whose Bloom filter has the bit set."""
+    people: NDArray[np.float64]
+    """The number of people of the cohort."""
+    p: float
+    q: float
+
+    def variances(self, set_: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variances over the randomisation, given how many people have each bit set."""
+        p, q = self.p, self.q
+        of_set = set_.clip(0.0, self.people)
+        flips: NDArray[np.float64] = of_set * p * (1.0 - p) + (self.people - of_set) * q * (1.0 - q)
+        return flips / (p - q) ** 2
+
+
+def decode(
+    state: _native.LocalAccumulator,
+    spec: dict[str, Any],
+    set_bits: NDArray[np.int64],
+    candidates: list[Any],
+    level: float,
+    simultaneous: bool,
+) -> RapporEstimate:
+    """Select candidates and estimate their counts. ``set_bits[c, j]`` are the bits of candidate c in cohort j."""
+    of_all = max(len(candidates), 1)
+    quantile = normal_quantile(level, spread_over(of_all, simultaneous))
+    cohorts, width = spec["num_cohorts"], spec["num_bloombits"]
+    _check_distinct(set_bits, candidates)
+    sparse = _require_scipy()
+    counters, n, rejected = state.counters()
+    by_cohort = counters.reshape(cohorts, 1 + width).astype(np.float64)
+    p, q = _both_rounds(spec)
+    bits = (by_cohort[:, 1:] - by_cohort[:, :1] * q) / (p - q)
+    cells = _Cells(bits.ravel(), np.repeat(by_cohort[:, 0], width), p, q)
+    rows = np.arange(cohorts)[:, None] * width + set_bits
+    columns = np.broadcast_to(np.arange(len(candidates))[:, None, None], rows.shape)
+    ones = np.ones(rows.size)
+    hits = sparse.csr_matrix((ones, (rows.ravel(), columns.ravel())), (cohorts * width, len(candidates))).minimum(1.0)
+    # The probability, over random hash functions, that the Bloom filter of an unlisted text has a given bit set.
+    others = np.full(cohorts * width, 1.0 - (1.0 - 1.0 / width) ** spec["num_hashes"])
+    selected = _select(hits, others, cells) if n and candidates else np.zeros(0, np.int64)
+    counts, standard_errors = _least_squares(hits[:, selected], others, cells, width)
+    lower, upper = intervals(counts, standard_errors, quantile)
+    alarm = min((1.0 - level) / of_all, math.nextafter(1.0, 0.0))  # it rounds to 1 for a tiny level
+    significant = counts > -NormalDist().inv_cdf(alarm) * standard_errors
+    significant.flags.writeable = False
+    found = [candidates[index] for index in selected]
+    return RapporEstimate(
+        found, counts, standard_errors, lower, upper, significant, n, rejected, float(level), simultaneous
+    )
+
+
+def _check_distinct(set_bits: NDArray[np.int64], candidates: list[Any]) -> None:
+    """Refuse candidates with equal Bloom filters, and name two of them."""
+    filters = np.sort(set_bits)
+    filters[..., 1:][filters[..., 1:] == filters[..., :-1]] = -1  # a bit may be set by several hash functions
+    firsts: dict[bytes, int] = {}
+    for index, own in enumerate(np.sort(filters)):
+        first = firsts.setdefault(own.tobytes(), index)
+        if first != index:
+            raise ParameterError(
+                f"candidates must have different Bloom filters, got the same for {candidates[first]!r} and "
+                f"{candidates[index]!r}: list each text once, or collect with more bits or cohorts"
+            )
+
+
+def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:
+    """Return the probabilities that a bit is reported as 1 if it is set in the Bloom filter, and if it is not."""
+    p, q = (spec["instantaneous_" + name] / 2 ** spec["instantaneous_planes"] for name in ("p", "q"))
+    set_, not_set = (spec["permanent_" + name] / 2 ** spec["permanent_planes"] for name in ("p", "q"))
+    return q + set_ * (p - q), q + not_set * (p - q)
+
+
+def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np.int64]:
+    """Return the columns with positive counts in a lasso with non-negative counts; the count of unlisted texts is free.
+
+    The penalty is about what errors alone reach in the best of all columns (Donoho and Johnstone 1994, "Ideal spatial
+    adaptation by wavelet shrinkage"), so that few absent texts are selected.
+    """
+    from scipy.optimize import minimize
+    from scipy.sparse import diags
+
+    design = diags(cells.people) @ hits
+    design = design @ diags(1.0 / np.sqrt(design.power(2).T @ np.ones(others.size)))
+    unit = cells.people * others / np.linalg.norm(cells.people * others)
+    errors = np.sqrt(design.T.power(2) @ (cells.variances(cells.bits) + cells.bits.clip(0.0)))
+    scale = errors.max()
+    penalties = math.sqrt(2.0 * math.log(design.shape[1])) * errors / scale
+
+    def without_others(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        rest: NDArray[np.float64] = vector - unit * (unit @ vector)
+        return rest
+
+    target = without_others(cells.bits / scale)
+
+    def objective(counts: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        residuals = without_others(design @ counts) - target
+        return 0.5 * float(residuals @ residuals) + float(penalties @ counts), design.T @ residuals + penalties
+
+    start = np.zeros(design.shape[1])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * start.size)
+    selected: NDArray[np.int64] = np.flatnonzero(found.x > 0.0)
+    return selected
+
+
+def _least_squares(
+    hits: Any, others: NDArray[np.float64], cells: _Cells, width: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the counts of the columns, fitted together with one for all unlisted texts, and their standard errors.
+
+    The standard errors are the known ones, scaled up if the residuals are larger than expected; or they follow from
+    differences between cohorts, if that makes them larger (Liang and Zeger 1986, "Longitudinal data analysis using
+    generalized linear models"; with residuals as in MacKinnon and White 1985, HC2). A frequent unlisted text makes an
+    absent one look present only in the cohorts in which they share bits.
+    """
+    from scipy.sparse import csr_matrix, diags, hstack
+
+    if hits.shape[1] == 0:
+        return np.zeros(0), np.zeros(0)
+    shares = cells.people / cells.people[::width].sum()
+    design = diags(shares) @ hstack([hits, csr_matrix(others[:, None])]).tocsr()
+    gram = (design.T @ design).toarray()
+    if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+        raise ParameterError(
+            f"candidates must be fewer: the Bloom filters of the {hits.shape[1]} selected ones do not determine their "
+            "counts; list fewer texts, or collect with more bits or cohorts"
+        )
+    # Counts are these weights times bits.
+    weights = np.linalg.solve(gram, design.T.toarray())
+    counts = weights @ cells.bits
+    present = counts.clip(0.0)
+    fitted = design @ present
+    # The choice of cohorts: exact for listed texts, cohort by cohort; for unlisted ones bits count as independent.
+    listed, listed_counts = weights[:-1], present[:-1]
+    variances = listed**2 @ (cells.variances(fitted) + others * shares * present[-1]) - listed_counts
+    for first in range(0, shares.size, width):
+        cohort = slice(first, first + width)
+        variances += shares[first] * (listed[:, cohort] @ hits[cohort]) ** 2 @ listed_counts
+    residuals = cells.bits - design @ counts
+    # The share of each error that remains in its residual. Where it is 0, so is the residual, up to rounding.
+    left = (1.0 - np.einsum("ij,ji->j", weights, design.toarray())).clip(np.finfo(np.float64).eps)
+    dispersion = residuals @ residuals / (left @ (cells.variances(fitted) + fitted))
+    by_cohort = (listed * (residuals / np.sqrt(left))).reshape(len(listed), -1, width).sum(axis=2)
+    cohorts = np.count_nonzero(shares[::width])
+    between = np.square(by_cohort).sum(axis=1) * cohorts / max(cohorts - 1, 1) - listed_counts
+    return counts[:-1], np.sqrt(np.maximum(variances * max(1.0, dispersion), between))
+
+
+def _require_scipy() -> Any:
+    try:
+        import scipy.sparse
+    except ModuleNotFoundError as error:
+        raise ImportError("decoding RAPPOR needs scipy: pip install 'dpnoise[decode]'") from error
+    return scipy.sparse
 
 
 class Rappor(Protocol):
@@ -62,7 +272,6 @@ class Rappor(Protocol):
 
     Examples
     --------
-    >>> from dpnoise import local
     >>> rappor = local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=64, f=0.5, p=0.5, q=0.75)
     >>> round(rappor.epsilon, 3), round(rappor.epsilon_first, 3)
     (4.394, 1.074)
@@ -162,13 +371,8 @@ class Rappor(Protocol):
         question : str
             The name of the question, as for `LongitudinalProtocol.perturb`.
         rng : as for `LongitudinalProtocol.perturb`
-        out, threads : as everywhere
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, report_bytes)
         """
-        return self._reports_of(memo, question, _texts.fingerprints(values, "values"), out, threads, rng)
+        return self._reports_of(memo, question, _inputs.fingerprints(values, "values"), out, threads, rng)
 
     def estimate(
         self,
@@ -192,13 +396,11 @@ class Rappor(Protocol):
 
         Parameters
         ----------
-        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or its reports.
+        collected : as for `FrequencyProtocol.estimate`
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for, all different.
         level : float
             The confidence level of the intervals, and of the marks of significance together; between 0 and 1.
-        simultaneous, threads : as everywhere
 
         Returns
         -------
@@ -210,15 +412,15 @@ class Rappor(Protocol):
         ParameterError
             When candidates have the same Bloom filters, or too many of them were selected to be told apart.
         """
-        candidates = _texts.readable_twice(candidates, "candidates")
-        fingerprints = _texts.fingerprints(candidates, "candidates")
+        candidates = _inputs.readable_twice(candidates, "candidates")
+        fingerprints = _inputs.fingerprints(candidates, "candidates")
         set_bits = np.empty((fingerprints.size, self.num_cohorts, self.num_hashes), np.int64)
         self._native.bloom_bits(fingerprints, set_bits)
-        return _bloom_decoding.decode(
+        return decode(
             self._collected(collected, threads)._state,
             self._specified(),
             set_bits,
-            _texts.as_list(candidates, "candidates"),
+            _inputs.as_list(candidates, "candidates"),
             level,
             simultaneous,
         )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Labels, Values
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol, local_families
-from dpnoise._parameters import ByName
+from dpnoise._parameters import ByName, Domain, disagree
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ CLASSES: dict[str, type[Specification]] = {}
 
 
 class Announced(ByName):
-    """What is announced before a collection: the protocol of one attribute, or several attributes with theirs."""
+    """The announcement of a collection: the protocol of one attribute, or several attributes with their protocols."""
 
     __slots__ = ("_native",)
 
@@ -121,12 +120,11 @@ class Specification(Announced):
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """Make a protocol without labels; its initialiser may set them."""
+        if not hasattr(cls, "_family"):
+            raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
         protocol = super().__new__(cls, *given, **named)
         protocol._domain = None
         return protocol
-
-    def __init__(self) -> None:
-        raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
 
     def _make(self, **arguments: float | str | None) -> None:
         self._native = LocalProtocol(self._family, **arguments)
@@ -160,13 +158,7 @@ class Specification(Announced):
 
         Parameters
         ----------
-        text : str
-            As `to_json` gave it; white space around it does not matter.
-        domain : sequence of str, int or bool, optional
-            The labels of the values, which a specification does not contain.
-        limit : int, optional
-            The most bytes that the counters of the protocol may have: 128 MiB unless given, as a short specification
-            may ask for much memory. None is for specifications of your own.
+        text, domain, limit : as for `protocol_from_json`
 
         Returns
         -------
@@ -176,9 +168,7 @@ class Specification(Announced):
         Raises
         ------
         ParameterError
-            When ``text`` is not a specification, was written again by another program, is of another protocol, or its
-            probabilities do not follow from its epsilon; when its counters have more than ``limit`` bytes; or when the
-            domain has another length, or is invalid.
+            As by `protocol_from_json`, and when ``text`` is of another protocol.
         """
         if isinstance(text, str) and text.lstrip().startswith('{"attributes":'):
             raise ParameterError(

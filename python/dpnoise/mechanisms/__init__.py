@@ -9,15 +9,11 @@ A mechanism is immutable and checks its parameters when it is made. Every one ha
 """
 
 from dpnoise.mechanisms._above_threshold import AboveThreshold, AboveThresholdRun
-from dpnoise.mechanisms._discrete_gaussian import DiscreteGaussian
-from dpnoise.mechanisms._discrete_laplace import DiscreteLaplace
-from dpnoise.mechanisms._exponential import Exponential
-from dpnoise.mechanisms._gaussian import Gaussian
-from dpnoise.mechanisms._laplace import Laplace
+from dpnoise.mechanisms._gaussian import DiscreteGaussian, Gaussian
+from dpnoise.mechanisms._laplace import DiscreteLaplace, Laplace
 from dpnoise.mechanisms._mechanism import Mechanism
 from dpnoise.mechanisms._partition_selection import NoiseBuffer, TruncatedGeometric
-from dpnoise.mechanisms._report_noisy_max import PermuteAndFlip, ReportNoisyMax
-from dpnoise.mechanisms._top_k import TopK
+from dpnoise.mechanisms._selection import Exponential, PermuteAndFlip, ReportNoisyMax, TopK
 
 __all__ = [
     "AboveThreshold",

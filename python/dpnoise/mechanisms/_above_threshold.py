@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals
-from dpnoise._parameters import Rng, checked_level, integer
+from dpnoise._parameters import Rng, checked_level, doubles, integer, reals_of
 from dpnoise.mechanisms._mechanism import Mechanism
 
 
@@ -26,7 +25,6 @@ class AboveThreshold(Mechanism):
 
     Parameters
     ----------
-    epsilon : as everywhere
     threshold : float
         Finite; public.
     sensitivity : float, default 1.0
@@ -135,7 +133,6 @@ class AboveThreshold(Mechanism):
         ----------
         count : int
             About how many values a run is asked; positive.
-        level : as everywhere
 
         References
         ----------
@@ -146,12 +143,7 @@ class AboveThreshold(Mechanism):
         return (self.threshold_scale * each + self.scale * most + 3 * self.granularity) * (1 + 2.0**-40)
 
     def start(self, *, rng: Rng = None) -> AboveThresholdRun:
-        """Start a run, which compares one value at a time and costs epsilon in all.
-
-        Parameters
-        ----------
-        rng : as everywhere
-        """
+        """Start a run, which compares one value at a time and costs epsilon in all."""
         return AboveThresholdRun(self._native.start(rng))
 
     def release(self, values: Reals, *, rng: Rng = None) -> NDArray[np.bool_]:
@@ -161,7 +153,6 @@ class AboveThreshold(Mechanism):
         ----------
         values : array_like
             Finite real numbers, of one dimension. Integers up to 2**53 in magnitude.
-        rng : as everywhere
 
         Returns
         -------
@@ -214,7 +205,6 @@ class AboveThresholdRun:
         ----------
         value : float
             Finite; an integer of at most 2**53 in magnitude.
-        rng : as everywhere
 
         Raises
         ------

@@ -1,8 +1,10 @@
+"""The mechanisms that add Laplace noise."""
+
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise.accounting import LaplaceLoss, PrivacyLoss
-from dpnoise.mechanisms._noise import RealNoise
+from dpnoise.accounting import DiscreteLaplaceLoss, LaplaceLoss, PrivacyLoss
+from dpnoise.mechanisms._noise import IntegerNoise, RealNoise, checked_sensitivity
 
 
 class Laplace(RealNoise):
@@ -14,7 +16,6 @@ class Laplace(RealNoise):
 
     Parameters
     ----------
-    epsilon : as everywhere
     sensitivity : float, default 1.0
         The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
@@ -55,3 +56,36 @@ class Laplace(RealNoise):
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, self._steps())
+
+
+class DiscreteLaplace(IntegerNoise):
+    """The discrete Laplace mechanism for integers, also called the geometric mechanism.
+
+    Adds exact discrete Laplace noise of scale ``sensitivity / epsilon``. The release is epsilon-differentially private
+    for neighbouring data sets whose values differ by at most ``sensitivity`` in the L1 norm.
+
+    Parameters
+    ----------
+    sensitivity : int, default 1
+        The L1 sensitivity of the values; positive, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan (2009), "Universally utility-maximizing privacy mechanisms".
+
+    Examples
+    --------
+    >>> from dpnoise import DiscreteLaplace
+    >>> counts = DiscreteLaplace(epsilon=1.0).release([120, 5, 0])
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "sensitivity")
+
+    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
+        whole = checked_sensitivity(sensitivity)
+        self._native = _native.Additive("discrete_laplace", epsilon=epsilon, sensitivity=whole)
+
+    def _loss(self) -> PrivacyLoss:
+        return DiscreteLaplaceLoss(self.epsilon, int(self.sensitivity))

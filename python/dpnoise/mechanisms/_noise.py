@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integer, Integers, Real, Reals
-from dpnoise._parameters import Rng, integer
+from dpnoise._parameters import Rng, array_of, doubles, dtype_of, integer, reals_of
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 
@@ -40,10 +39,6 @@ class Noise(Mechanism):
 
         For integers it is a whole number, for real values a multiple of the granularity and half a step for the
         rounding.
-
-        Parameters
-        ----------
-        level : as everywhere
         """
         return self._native.error(level, 1)
 
@@ -69,7 +64,9 @@ class Noise(Mechanism):
             ``released`` minus and plus the error.
         """
         values = _released(released)
-        return _around(values, self._native.error(level, values.size))
+        error = self._native.error(level, values.size)
+        with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
+            return values - error, values + error
 
 
 class RealNoise(Noise):
@@ -116,7 +113,6 @@ class RealNoise(Noise):
         ----------
         x : float or array_like
             Finite real values; integers up to 2**53 in magnitude.
-        threads, rng : as everywhere
 
         Returns
         -------
@@ -126,7 +122,7 @@ class RealNoise(Noise):
         """
         if isinstance(x, float):
             return self._native.release_one(x, threads, rng)
-        values = _reals(x)
+        values = doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
@@ -153,7 +149,6 @@ class IntegerNoise(Noise):
         ----------
         x : int or array_like of int
             In the range of int64, of any integer dtype.
-        threads, rng : as everywhere
 
         Returns
         -------
@@ -183,16 +178,6 @@ def _released(released: Any) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
         raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
     return doubles(values)
-
-
-def _around(values: NDArray[np.float64], error: float) -> tuple[Any, Any]:
-    with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
-        return values - error, values + error
-
-
-def _reals(x: Any) -> NDArray[np.float64]:
-    """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    return doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
 
 
 def _integers(x: Any) -> NDArray[np.int64]:

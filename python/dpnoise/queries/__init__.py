@@ -10,13 +10,10 @@ relation is the parameter ``relation``: "add/remove" (one row more or less; the 
 public: a row of another type raises an error, which reveals that there is one.
 """
 
-from dpnoise.queries._count import Count
-from dpnoise.queries._histogram import Histogram
-from dpnoise.queries._mean import Mean
+from dpnoise.queries._histogram import Histogram, StabilityHistogram
+from dpnoise.queries._moments import Mean, Variance
 from dpnoise.queries._quantile import Median, Quantile
 from dpnoise.queries._query import Query
-from dpnoise.queries._stability_histogram import StabilityHistogram
-from dpnoise.queries._sum import Sum
-from dpnoise.queries._variance import Variance
+from dpnoise.queries._totals import Count, Sum
 
 __all__ = ["Count", "Histogram", "Mean", "Median", "Quantile", "Query", "StabilityHistogram", "Sum", "Variance"]

@@ -1,4 +1,4 @@
-"""Noisy moments, from which means and variances are computed."""
+"""Means and variances of columns, by sums of the moments."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns
+from dpnoise import _interchange
 from dpnoise._errors import NoErrorBound, ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, checked_level, integer, share_of
-from dpnoise.queries._count import Count
 from dpnoise.queries._query import Query
-from dpnoise.queries._sum import Sum
+from dpnoise.queries._totals import Count, Sum
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
 _ROUNDED: Final = 1 + 2.0**-40  # far more than what the few operations on floats round
@@ -59,7 +58,6 @@ class OfMoments(Query):
         rows : int, optional
             The number of rows of the column; positive. Under "add/remove", where it is private, the number of rows with
             a value.
-        level : as everywhere
 
         Raises
         ------
@@ -101,7 +99,7 @@ class OfMoments(Query):
         threads, rng : as for `Sum.release`
         """
         with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
-            clamped = np.clip(_columns.floats(column), *self._bounds)
+            clamped = np.clip(_interchange.floats(column), *self._bounds)
             return self._of(clamped - self._middle, threads, rng)
 
 
@@ -140,3 +138,85 @@ class Moments:
             else math.inf
             for one in self._sums
         ]
+
+
+class Mean(OfMoments):
+    """The mean of the values, each clamped to bounds first.
+
+    Distances from the middle of the bounds are added up as by `Sum`. Under "substitute" the noisy sum, which takes all
+    of epsilon, is divided by the number of rows, which is public. Under "add/remove" the sum and the number of rows
+    take half of epsilon each. The release is epsilon-differentially private.
+
+    A missing value (NaN, None, nulls) is left out under "add/remove", and counts as the middle of the bounds under
+    "substitute".
+
+    References
+    ----------
+    Li, Lyu, Su and Yang (2016), "Differential privacy: from theory to practice", section 2.5, algorithm 2.4.
+
+    Examples
+    --------
+    >>> age = queries.Mean(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67])
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
+        super().__init__(bounds, relation)
+        self._moments = Moments([self._half], epsilon, relation)
+
+    @property
+    def _widest(self) -> float:
+        lower, upper = self._bounds
+        return upper - lower
+
+    def _error(self, moments: list[float]) -> float:
+        return moments[0] + math.ulp(max(map(abs, self._bounds)))  # the middle is added in floats
+
+    def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
+        (mean,) = self._moments.release([distances], threads, rng)
+        lower, upper = self._bounds
+        return min(max(self._middle + mean, lower), upper)
+
+
+class Variance(OfMoments):
+    """The variance of the values, each clamped to bounds first: the mean squared distance from the mean.
+
+    It is the mean of the squared distances from the middle of the bounds, less the square of their mean. Both are sums
+    as by `Sum`. Under "add/remove" they and the number of rows have a third of epsilon each. Under "substitute", where
+    the number of rows is public, they have half of epsilon each. The release is epsilon-differentially private.
+
+    Parameters
+    ----------
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which columns are neighbours. A missing value (NaN, None, nulls) is left out under "add/remove"; under
+        "substitute" it counts as the middle of the bounds, with half of the largest squared distance.
+
+    Examples
+    --------
+    >>> spread = queries.Variance(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67]) ** 0.5
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
+        super().__init__(bounds, relation)
+        if not 1e-120 < self._half < 1e150:
+            raise ParameterError(f"bounds must be 1e-120 to 1e150 apart, got {bounds!r}")
+        self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation)
+
+    @property
+    def _widest(self) -> float:
+        return self._half**2
+
+    def _error(self, moments: list[float]) -> float:
+        mean, square = moments
+        return square + mean * (2 * self._half + mean)
+
+    def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
+        # Squares are from 0 to half**2; shifted by the middle of this range they need half the noise.
+        centre = self._half**2 / 2
+        # Multiples of about 2**-53 of half: the square of a smaller number may be subnormal, which takes longer.
+        rounded = (distances + self._half) - self._half
+        mean, square = self._moments.release([distances, rounded**2 - centre], threads, rng)
+        return min(max(square + centre - mean**2, 0.0), self._half**2)

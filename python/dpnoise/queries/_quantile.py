@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnoise import _columns, _native, sensitivity
+from dpnoise import _interchange, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, real
@@ -29,7 +29,6 @@ class Quantile(Query):
     ----------
     q : float
         Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
-    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The distance of candidates, a power of two; 1 for whole numbers. By default the finest that is allowed, 2**-52
         of the larger bound.
@@ -45,7 +44,6 @@ class Quantile(Query):
 
     Examples
     --------
-    >>> from dpnoise import queries
     >>> ninety = queries.Quantile(q=0.9, bounds=(0, 100), epsilon=1.0).release(range(100))
     """
 
@@ -102,10 +100,6 @@ class Quantile(Query):
         Of ``n`` values, clamped and rounded, with ``L`` below the release and ``G`` above it, ``q * n`` is at most this
         far from the interval from ``L`` to ``n - G``. The bound grows with the logarithm of the number of candidates: a
         factor of 1000 in the bounds costs ``14 * max(q, 1 - q) / epsilon`` rows at one granularity under "add/remove".
-
-        Parameters
-        ----------
-        level : as everywhere
         """
         return self._native.rank_error(level)
 
@@ -115,9 +109,8 @@ class Quantile(Query):
         Parameters
         ----------
         column : array_like of real numbers
-        rng : as everywhere
         """
-        return self._native.release(_columns.floats(column), rng)
+        return self._native.release(_interchange.floats(column), rng)
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)
@@ -128,11 +121,10 @@ class Median(Quantile):
 
     Parameters
     ----------
-    bounds, epsilon, relation, granularity : as for `Quantile`
+    granularity : as for `Quantile`
 
     Examples
     --------
-    >>> from dpnoise import queries
     >>> age = queries.Median(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67])
     """
 
@@ -141,11 +133,6 @@ class Median(Quantile):
     _parameters: ClassVar[tuple[str, ...]] = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        epsilon: float,
-        relation: Relation = "add/remove",
-        granularity: float | None = None,
+        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
     ) -> None:
         super().__init__(q=0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)

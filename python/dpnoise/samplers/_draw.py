@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import Size, output
-from dpnoise._parameters import Rng, sampler_of
+from dpnoise._parameters import Rng, Size, output, sampler_of
 
 Scale = int | float | Fraction
 

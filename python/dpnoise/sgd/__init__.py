@@ -15,13 +15,12 @@ the sampling rate and the number of steps are public.
 """
 
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
-from dpnoise.sgd._clipping import clip_and_sum
 from dpnoise.sgd._correlated_gradient import CorrelatedGradient, CorrelatedGradientRun
 from dpnoise.sgd._float_sums import FloatSums
+from dpnoise.sgd._gradients import clip_and_sum
 from dpnoise.sgd._noisy_gradient import NoisyGradient
-from dpnoise.sgd._participation import CyclicPoisson, MinSeparation, SingleEpoch
 from dpnoise.sgd._sampling import poisson_sample
-from dpnoise.sgd._strategy import BandedToeplitz
+from dpnoise.sgd._strategy import BandedToeplitz, CyclicPoisson, MinSeparation, SingleEpoch
 
 __all__ = [
     "BandedToeplitz",

@@ -18,10 +18,9 @@ from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
-from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
-from dpnoise.sgd._participation import Participation
-from dpnoise.sgd._strategy import BandedToeplitz
+from dpnoise.sgd._noisy_gradient import GradientPrivacy
+from dpnoise.sgd._strategy import BandedToeplitz, Participation
 
 _WIDTHS: Final = range(1, 2**40 + 1)
 
@@ -76,7 +75,6 @@ class CorrelatedGradient(GradientPrivacy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise.sgd import BandedToeplitz, CorrelatedGradient, SingleEpoch
     >>> data, weights = np.ones((1000, 3)), np.zeros(3)
     >>> run = CorrelatedGradient(
@@ -173,7 +171,6 @@ class CorrelatedGradient(GradientPrivacy):
             The result of `CorrelatedGradientRun.state`, for equal parameters. This is checked before anything is drawn.
         key : NoiseKey
             The key of the run.
-        threads : as everywhere
 
         Raises
         ------
@@ -195,7 +192,6 @@ class CorrelatedGradient(GradientPrivacy):
         ----------
         batches : iterable of array_like, each of shape (n, d)
             The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
-        rng : as everywhere
         """
         given = [gradients_of(batch) for batch in batches]
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:

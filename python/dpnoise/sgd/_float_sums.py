@@ -51,7 +51,6 @@ class FloatSums(ByName):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise.sgd import BandedToeplitz, FloatSums, SingleEpoch
     >>> strategy = BandedToeplitz([1.0, 0.5, 0.375], steps=100)
     >>> noise = FloatSums(strategy, stddev=1.1 * strategy.sensitivity(SingleEpoch()))
@@ -109,13 +108,7 @@ class FloatSums(ByName):
         return self._native.history_length(integer(d, "d", range(2**53)))
 
     def add_noise(
-        self,
-        sums: NDArray[Any],
-        history: NDArray[np.int64],
-        step: int,
-        *,
-        threads: int | None = None,
-        rng: Rng = None,
+        self, sums: NDArray[Any], history: NDArray[np.int64], step: int, *, threads: int | None = None, rng: Rng = None
     ) -> None:
         """Add the noise of a step to the sums, in their place.
 
@@ -129,7 +122,6 @@ class FloatSums(ByName):
             chooses what later steps take back.
         step : int
             The number of the step, from 0 and below the number of steps.
-        threads, rng : as everywhere
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Conversion of gradients, by one set of rules for all functions."""
+"""Conversion of gradients, by one set of rules for all functions; clipping and summation per example."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for, array_of, dtype_of
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
+from dpnoise._parameters import array_for, array_of, dtype_of
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 
@@ -25,9 +26,10 @@ def gradients_of(gradients: Any) -> Floats:
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     if given.ndim != 2 or given.shape[1] == 0:
+        found = f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"  # the number of examples is private
         raise ParameterError(
             "gradients must be of shape (examples, parameters), a row for each example with all of its parameters"
-            f" (reshape and concatenate those of several layers), got {_kind_of_shape(given)}"
+            f" (reshape and concatenate those of several layers), got {found}"
         )
     single = given.dtype.kind == "f" and given.dtype.itemsize <= 4
     with np.errstate(all="ignore"):  # as in `doubles`
@@ -77,6 +79,55 @@ def output_for(gradients: Floats, out: Floats | None) -> Floats:
     return array
 
 
-def _kind_of_shape(given: NDArray[Any]) -> str:
-    # The number of examples is private.
-    return f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"
+def clip_and_sum(
+    gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None
+) -> NDArray[Any]:
+    """Clip the gradient of each example to a norm, and add the clipped gradients up.
+
+    A gradient whose L2 norm is above ``clip_norm`` is scaled down to it, by a factor that is rounded down. The result
+    is **not private**: it has no noise. `NoisyGradient` adds it.
+
+    Parameters
+    ----------
+    gradients : array_like of float32 or float64, shape (n, d)
+        A row for each example, with all parameters of the model; d at least 1, and n may be 0. C-contiguous arrays of
+        these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of other
+        libraries (DLPack); others are converted, float16 to float32 and integers to float64.
+    clip_norm : float
+        From 2**-80 to 2**80.
+    out : ndarray, shape (d,), optional
+        As everywhere; it shares no memory with ``gradients``.
+
+    Returns
+    -------
+    ndarray, shape (d,)
+        float32 for gradients of at most 32 bits, else float64.
+
+    Notes
+    -----
+    Every coordinate of a clipped gradient is rounded to a grid, a power of two between ``clip_norm * 2**-32`` and
+    ``clip_norm * 2**-31``, half to even. These multiples are added up as integers, and the exact sum is rounded to a
+    float once. So the result is the same for every order of the rows, every number of threads and on every CPU; one
+    example changes the sum on the grid by at most ``clip_norm`` and ``sqrt(d) / 2`` steps of the grid, in the L2 norm.
+
+    A row with a NaN or an infinity, or whose sum of squares overflows, counts as a row of zeros, since an error would
+    reveal a single example. Float64 numbers below 2**-511 and float32 numbers below 2**-126 in magnitude count as
+    zeros, too. Sums of more than 2**31 times ``clip_norm`` wrap around.
+
+    Running time and memory addresses depend on the shape, not on the numbers.
+
+    References
+    ----------
+    Abadi et al. (2016), algorithm 1, as for `NoisyGradient`.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import clip_and_sum
+    >>> gradients = np.array([[3.0, 4.0], [0.0, -0.5], [np.nan, 1.0]])
+    >>> clip_and_sum(gradients, clip_norm=1.0).round(6)
+    array([0.6, 0.3])
+    """
+    rows = gradients_of(gradients)
+    array = output_for(rows, out)
+    _native.clip_and_sum(rows, array, clip_norm, threads)
+    return array

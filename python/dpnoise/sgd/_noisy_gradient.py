@@ -1,3 +1,5 @@
+"""The parameters that the mechanisms of DP-SGD share, and the one of independent noise."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,9 +14,62 @@ from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
-from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
-from dpnoise.sgd._gradient_privacy import GradientPrivacy
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
+from dpnoise.mechanisms import Mechanism
+from dpnoise.sensitivity import Relation
 from dpnoise.sgd._gradients import Floats, clipped_steps, gradients_of, output_for
+
+_STEPS: Final = 2.0**31  # the sensitivity has so many steps of the noise's grid, or more
+
+
+class GradientPrivacy(Mechanism):
+    """A mechanism that clips gradients, adds them up with noise, and divides."""
+
+    __slots__ = ("_delta", "_epsilon")
+
+    _native: Any
+    _delta: float | None
+    _epsilon: float | None
+
+    @property
+    def clip_norm(self) -> float:
+        """The norm that gradients are clipped to."""
+        return float(self._native.clip_norm)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The ratio of the noise to the sensitivity."""
+        return float(self._native.noise_multiplier)
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The divisor of the noisy sum."""
+        return float(self._native.expected_batch_size)
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that clipped gradients are rounded to."""
+        return float(self._native.granularity)
+
+    @property
+    def epsilon(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter epsilon; None without a ``delta``."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter delta, when that was given."""
+        return self._delta
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation: one example, added or removed."""
+        return "add/remove"
+
+    def _loss_of_noise(self) -> PrivacyLoss:
+        """Return the loss of a release of the noise multiplier on all data."""
+        return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)
+
 
 _ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 
@@ -56,7 +111,6 @@ class NoisyGradient(GradientPrivacy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise.sgd import NoisyGradient, poisson_sample
     >>> data, weights = np.ones((1000, 3)), np.zeros(3)
     >>> noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=1.1, expected_batch_size=100)
@@ -94,7 +148,6 @@ class NoisyGradient(GradientPrivacy):
             As for `clip_and_sum`. An empty batch, n = 0, makes a step of noise alone: skipping it would reveal that it
             was empty.
         out : as for `clip_and_sum`
-        threads, rng : as everywhere
 
         Returns
         -------
@@ -117,7 +170,6 @@ class NoisyGradient(GradientPrivacy):
         gradients : list or tuple of ndarray, real numbers of at most 64 bits, shape (n, ...)
             An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
             arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
-        threads : as everywhere
 
         Returns
         -------
@@ -138,7 +190,6 @@ class NoisyGradient(GradientPrivacy):
             The result of `clipped_sum`, or the sum of several results.
         dtype : float32 or float64, default float32
             The dtype of the step; the noisy sum is rounded to it once.
-        threads, rng : as everywhere
 
         Returns
         -------
@@ -177,7 +228,6 @@ class NoisyGradient(GradientPrivacy):
         Parameters
         ----------
         d : as for `sensitivity`, and positive
-        level : as everywhere
         """
         sensitivity = self.sensitivity(integer(d, "d", range(1, 2**53)))
         # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1

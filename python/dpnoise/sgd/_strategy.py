@@ -1,23 +1,216 @@
-"""Strategies of correlated noise: banded Toeplitz matrices."""
+"""Strategies of correlated noise: banded Toeplitz matrices, with the least error for a schema of participation."""
 
 from __future__ import annotations
 
 import math
 import reprlib
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import doubles, reals_of
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import ByName, integer, root
-from dpnoise.sgd._optimum import optimal_coefficients
-from dpnoise.sgd._participation import STEPS, Participation
+from dpnoise._errors import ParameterError, require
+from dpnoise._parameters import ByName, doubles, integer, real_up, reals_of, root
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+STEPS: Final = range(1, 2**20 + 1)
+_DISTANCES: Final = range(1, 2**53 + 1)
+
+
+class _OneEvent(ByName):
+    """All participations of an example are within one event."""
+
+    @property
+    def sample_rate(self) -> float:
+        """The sampling rate of an event: 1, since nothing is sampled."""
+        return 1.0
+
+    def events(self, steps: int) -> int:
+        """Return the number of Gaussian releases that a run of 1 to 2**20 ``steps`` costs: 1."""
+        integer(steps, "steps", STEPS)
+        return 1
+
+
+@dataclass(frozen=True)
+class SingleEpoch(_OneEvent):
+    """Each example takes part in at most one step of the run.
+
+    Which step that is may depend on the example itself, but not on the data of other examples.
+
+    Notes
+    -----
+    ``sample_rate`` is 1 and there is one event: the whole run costs as much as one Gaussian release of its
+    ``noise_multiplier``, without amplification by sampling.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import BandedToeplitz, SingleEpoch
+    >>> BandedToeplitz([1.0, 0.5], steps=100).sensitivity(SingleEpoch()) ** 2
+    1.2500000000000002
+    """
+
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        """Return the smallest separation and the largest number of an event's participations."""
+        return 1, 1
+
+
+@dataclass(frozen=True)
+class MinSeparation(_OneEvent):
+    """Any two steps that an example takes part in are some number of steps apart, or more.
+
+    The steps of an example must not depend on the data of other examples. Batches in a fixed order, the same in all
+    epochs, have the number of steps of an epoch as their separation. Examples shuffled anew for each epoch have
+    separation 1, since the last example of an epoch may be the first of the next.
+
+    Parameters
+    ----------
+    separation : int
+        The smallest difference between the numbers of two steps of an example, at least 1 (any steps). From 1 to 2**53.
+    max_participations : int, optional
+        The largest number of steps of an example, from 1 to 2**53. Without it, as many as the separation allows.
+
+    Notes
+    -----
+    ``sample_rate`` is 1 and there is one event: all participations of an example are within the sensitivity of the
+    strategy, and the whole run costs as much as one Gaussian release of its ``noise_multiplier``.
+
+    References
+    ----------
+    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import BandedToeplitz, MinSeparation
+    >>> BandedToeplitz([1.0, 0.0], steps=100).sensitivity(MinSeparation(25))
+    2.0
+    """
+
+    separation: int
+    max_participations: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the separation and the number of participations."""
+        object.__setattr__(self, "separation", integer(self.separation, "separation", _DISTANCES))
+        if self.max_participations is not None:
+            most = integer(self.max_participations, "max_participations", _DISTANCES)
+            object.__setattr__(self, "max_participations", most)
+
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        return self.separation, self.max_participations or len(STEPS)
+
+
+@dataclass(frozen=True)
+class CyclicPoisson(ByName):
+    """Poisson subsampling from groups of examples that take turns.
+
+    The examples are divided into ``cycle`` groups, without looking at the data of other examples. Step t, counted from
+    0, draws its batch from group t mod ``cycle`` by `poisson_sample`.
+
+    Parameters
+    ----------
+    cycle : int
+        The number of groups, from 1 to 2**53. A strategy must not have more bands.
+    sample_rate : float
+        The probability of an example to be in the batch of a step of its group; above 0 and at most 1, rounded up to a
+        float. For batches of an average size B from n examples it is ``cycle * B / n``.
+
+    Notes
+    -----
+    Each participation of an example changes no more than ``bands`` steps of the product of C and the gradients, and
+    they are ``cycle`` steps apart or more, so that they do not overlap. The run costs as much as ``events(steps)``
+    steps of DP-SGD with this sampling rate.
+
+    References
+    ----------
+    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import CyclicPoisson
+    >>> CyclicPoisson(8, sample_rate=0.1).events(1000)
+    125
+    """
+
+    cycle: int
+    sample_rate: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the cycle and the sample rate."""
+        object.__setattr__(self, "cycle", integer(self.cycle, "cycle", _DISTANCES))
+        rate = real_up(self.sample_rate, "sample_rate")
+        if not 0 < rate <= 1:
+            raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
+        object.__setattr__(self, "sample_rate", rate)
+
+    def events(self, steps: int) -> int:
+        """Return the number of steps that an example may take part in: a ``cycle``-th of ``steps``, rounded up."""
+        return -(-integer(steps, "steps", STEPS) // self.cycle)
+
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        if bands > self.cycle:
+            raise ParameterError(
+                f"strategy must have no more bands than the cycle of CyclicPoisson, {self.cycle}, got {bands}"
+            )
+        return 1, 1
+
+
+Participation = SingleEpoch | MinSeparation | CyclicPoisson
+
+
+_Floats = NDArray[np.float64]
+
+# The loss is found to far less than what the rounding of the coefficients changes it by.
+_OPTIONS = {"ftol": 1e-12, "gtol": 1e-12, "maxiter": 1000}
+
+
+def optimal_coefficients(bands: int, weights: _Floats) -> _Floats:
+    """Return the coefficients with the smallest sum of squared errors times squared sensitivity.
+
+    The variables are the logarithms of the ratios of neighbouring coefficients, at most 0. So all matrices on the way
+    have coefficients that do not increase: inverses of others can grow exponentially with the steps.
+
+    Parameters
+    ----------
+    bands : int
+        The number of coefficients.
+    weights : ndarray of float64, shape (steps,)
+        The weight, in the sum of the squared errors, of the square of each number of the first column of B, the
+        product of the inverse of C and the matrix of ones on and below the diagonal.
+    """
+    optimize = require("scipy.optimize", "accounting")
+    if bands == 1:  # nothing to choose, which SciPy refuses
+        return np.ones(1)
+
+    def logarithm(ratios: _Floats) -> tuple[float, _Floats]:
+        coefficients = np.cumprod(np.exp(np.append(0.0, ratios)))
+        value, slopes = _loss(coefficients, weights)
+        return np.log(value), np.cumsum((coefficients * slopes)[:0:-1])[::-1] / value
+
+    odd = 2.0 * np.arange(1, bands) - 1
+    start = np.log(odd / (odd + 1))  # of binomial(2j, j) / 4**j, the best for as many bands as steps
+    found = optimize.minimize(
+        logarithm, start, jac=True, method="L-BFGS-B", bounds=optimize.Bounds(-np.inf, 0.0), options=_OPTIONS
+    )
+    coefficients: _Floats = np.cumprod(np.exp(np.append(0.0, found.x)))
+    return coefficients
+
+
+def _loss(coefficients: _Floats, weights: _Floats) -> tuple[float, _Floats]:
+    """Return the loss, and its derivatives by the coefficients."""
+    signal = require("scipy.signal", "accounting")
+    steps = len(weights)
+    column = signal.lfilter([1.0], coefficients, np.ones(steps))
+    # C B = 1 for the first column, so that a change dC changes it by -C^-1 dC B. The transposed inverse is applied to
+    # the weighted column once, for all coefficients.
+    adjoint = signal.lfilter([1.0], coefficients, (weights * column)[::-1])[::-1]
+    shifted = signal.correlate(adjoint, column)[steps - 1 : steps - 1 + len(coefficients)]
+    error, square = weights @ column**2, coefficients @ coefficients
+    return error * square, 2 * (error * coefficients - square * shifted)
+
 
 ONE: Final = 2**12  # the numerator of 1: coefficients are multiples of 2**-12
 

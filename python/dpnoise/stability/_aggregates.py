@@ -12,16 +12,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of
-from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import Rng, real, share_of
+from dpnoise._interchange import plain
+from dpnoise._parameters import Rng, array_of, real, share_of
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import Bounds, check_bounds
-from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
-from dpnoise.stability._mechanism import Release, released
+from dpnoise.stability._mechanism import Release, released, stability_test
 
 NO_ANSWER: Final = "f had no answer more often than any one answer"
 
@@ -38,7 +36,7 @@ class Aggregate:
     epsilon: float
     delta = 0.0
     given: Mapping[str, Any]
-    """Its other parameters, in hashable form."""
+    """The other parameters of the aggregate, in hashable form."""
 
     @abstractmethod
     def read(self, answer: Any) -> Any:
@@ -81,14 +79,7 @@ class Numbers(Aggregate):
     """Averages of numbers within bounds, each coordinate with its share of epsilon."""
 
     def __init__(
-        self,
-        average: _Average,
-        *,
-        epsilon: float,
-        blocks: int,
-        default: Any,
-        bounds: Any,
-        alpha: float | None = None,
+        self, average: _Average, *, epsilon: float, blocks: int, default: Any, bounds: Any, alpha: float | None = None
     ) -> None:
         several = _is_sequence(bounds) and len(bounds) > 0 and _is_sequence(bounds[0])
         pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]

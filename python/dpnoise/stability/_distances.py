@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns, _native
+from dpnoise import _interchange, _native
 from dpnoise._errors import ParameterError
 from dpnoise.sensitivity import Relation, check_relation
 
@@ -52,7 +52,6 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8])
     4
     >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8], relation="substitute")
@@ -91,7 +90,6 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> stability.mode_distance(["tea"] * 9 + ["coffee"] * 4)
     4
     """
@@ -134,7 +132,6 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
 
     Examples
     --------
-    >>> from dpnoise import stability
     >>> stability.iqr_distance(range(1000))  # the range is 500, and leaves [256, 512) at 512
     12
     """
@@ -143,7 +140,7 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
 
 def ascending(x: Any) -> NDArray[np.float64]:
     """Copy a column of numbers to a new array, sorted; missing values are NaN, and come last."""
-    values = _columns.floats(x, "x")
+    values = _interchange.floats(x, "x")
     values.sort()
     return values
 
@@ -151,7 +148,7 @@ def ascending(x: Any) -> NDArray[np.float64]:
 def median(x: Any, relation: Relation) -> Found:
     """Find the lower median."""
     check_relation(relation)
-    values = _columns.floats(x, "x")
+    values = _interchange.floats(x, "x")
     n = len(values)
     if n:
         values.partition((n - 1) // 2)
@@ -163,13 +160,13 @@ def median(x: Any, relation: Relation) -> Found:
 def mode(x: Any, relation: Relation) -> Found:
     """Find the smallest of the most frequent values."""
     check_relation(relation)
-    array = _columns.array_of(x, "x")
+    array = _interchange.column_of(x, "x")
     if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
         values: Any = np.sort(array).astype(kind, copy=False)
         found = _native.mode(values, relation)
     else:
-        counts = _columns.counts(array, "x")
+        counts = _interchange.counts(array, "x")
         if sum(counts.values()) < len(array) or counts.keys() & {math.inf, -math.inf}:
             raise ParameterError("x must have no missing and no infinite values")
         values = sorted(counts)
@@ -177,4 +174,4 @@ def mode(x: Any, relation: Relation) -> Found:
     if found is None:
         return Found(None, 0, 0)
     place, distance = found
-    return Found(_columns.plain(values[place]), distance, len(array))
+    return Found(_interchange.plain(values[place]), distance, len(array))

@@ -10,10 +10,9 @@ from typing import Any, Final
 from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._parameters import Rng, real
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._budget import part_of, stability_test
 from dpnoise.stability._functions import interruptible, without_warnings
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, warn_of_large
-from dpnoise.stability._stable_value import integer
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
+from dpnoise.stability._median_and_mode import integer
 
 _REFUSAL: Final = Release(None, "the test of the proposed bound failed, or the release did")
 
@@ -63,7 +62,6 @@ class ProposeTestRelease(StableMechanism):
     So if these two are no further apart than the bound, nobody can move it by more than the bound, even after k - 1
     others have changed.
 
-    >>> import numpy as np
     >>> from dpnoise import Laplace, datasets, stability
     >>> def distance(ages, bound):
     ...     x, middle = np.sort(np.clip(ages, 0, 100)), (len(ages) - 1) // 2
@@ -119,7 +117,6 @@ class ProposeTestRelease(StableMechanism):
         ----------
         data : object
             The argument of `distance` and `answer`.
-        rng : as everywhere
 
         Returns
         -------

@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _columns
+from dpnoise import _interchange
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import array_from, library_of
 from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
-"""Of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""
+"""An array of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""
 
 Build = Callable[[list[Column]], Any]
 """Builds a block from columns."""
@@ -43,7 +43,7 @@ class Rows:
             raise ParameterError("data must have rows, got none")
         self._items = data if isinstance(data, list | tuple) else None
         if self._items is None:
-            with without_warnings():  # those of the user's classes would reveal rows
+            with without_warnings():  # warnings of the user's classes would reveal rows
                 self._columns, self._build = _READERS.get(library, _read_array)(data)
             if not self._columns:
                 raise ParameterError("data must have columns, got a table without")
@@ -75,7 +75,7 @@ def _of_any(array: NDArray[Any]) -> Column:
 def _of_one_kind(column: Any) -> Column:
     """Read a column of a library's own type, whose items may carry more of the type than their values."""
     try:
-        found = _of_any(_columns.array_of(column, "data"))
+        found = _of_any(_interchange.column_of(column, "data"))
     except ParameterError:  # it is nested
         raise _unusable(column) from None
     if found.dtype == np.float64 or set(map(type, found)) - {type(None)} in ({str}, {bytes}):
@@ -91,7 +91,7 @@ def _check_kind(array: NDArray[Any]) -> None:
 def _own(item: Any) -> Any:
     """Return an item, or None for a missing one."""
     try:
-        return None if _columns.is_missing(item) else item
+        return None if _interchange.is_missing(item) else item
     except Exception:  # raised by the user's class
         return item
 
@@ -118,12 +118,12 @@ def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:
 
 
 def _is_number(kind: type) -> bool:
-    return issubclass(kind, Decimal | type(None)) or _columns.is_real_type(kind)
+    return issubclass(kind, Decimal | type(None)) or _interchange.is_real_type(kind)
 
 
 def _number(item: Any) -> float:
     try:
-        number = _columns.to_float(item)
+        number = _interchange.to_float(item)
     except Exception:  # a signalling NaN of Decimal, or raised by the user's class
         return np.nan
     return np.nan if number != number else number  # drops the sign of a NaN
@@ -135,7 +135,7 @@ def _number(item: Any) -> float:
 def _read_array(data: Any) -> tuple[list[Column], Build]:
     if isinstance(data, np.ma.MaskedArray):
         _check_kind(data)
-        return [_of_any(_columns.without_mask(data))], _only
+        return [_of_any(_interchange.without_mask(data))], _only
     return [_of_any(np.asarray(data if isinstance(data, np.ndarray) else array_from(data, "data")))], _only
 
 

@@ -11,9 +11,16 @@ from dpnoise import _native
 from dpnoise._parameters import Rng
 from dpnoise.mechanisms import Laplace
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._budget import half_of, part_of, stability_test
 from dpnoise.stability._distances import ascending
-from dpnoise.stability._mechanism import NOT_STABLE, Release, StableMechanism, warn_of_large
+from dpnoise.stability._mechanism import (
+    NOT_STABLE,
+    Release,
+    StableMechanism,
+    half_of,
+    part_of,
+    stability_test,
+    warn_of_large,
+)
 
 _DISCRETIZATIONS: Final = (1, 2)
 
@@ -99,7 +106,6 @@ class StableScale(StableMechanism):
         ----------
         x : array_like
             Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
-        rng : as everywhere
 
         Returns
         -------

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._parameters import Rng, integer
-from dpnoise._progress import progress
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._budget import stability_test
-from dpnoise.stability._callable_votes import PythonFunction
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, warn_of_large
-from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes, check_name
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
+from dpnoise.stability._subset_votes import NativeFunction, NativeName, PythonFunction, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
 NO_VALUE: Final = "f had no value more often than any one value"
@@ -85,8 +83,6 @@ class StableBootstrap(StableMechanism):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dpnoise import stability
     >>> visits = np.random.default_rng().poisson([3.0, 1.0, 0.5], size=(20_000, 3))
     >>> stability.StableBootstrap(f="argmax_column_sum", epsilon=5.0, delta=1e-6).release(visits)
     0
@@ -138,7 +134,6 @@ class StableBootstrap(StableMechanism):
             rows.
         threads : int, optional
             For native functions only.
-        rng : as everywhere
 
         Raises
         ------

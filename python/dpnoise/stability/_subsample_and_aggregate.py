@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import samplers
+from dpnoise._display import progress
 from dpnoise._parameters import Rng, integer
 from dpnoise._processes import Died, in_processes
-from dpnoise._progress import progress
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
@@ -90,8 +90,6 @@ class SubsampleAndAggregate(StableMechanism):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dpnoise import stability
     >>> heights = np.random.default_rng().normal(170, 10, 5000)
     >>> spread = stability.SubsampleAndAggregate(f=np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0)
     >>> about_10 = spread.release(heights)
@@ -174,7 +172,6 @@ class SubsampleAndAggregate(StableMechanism):
             The rows, at least as many as blocks, along the first dimension of a NumPy array; pandas, polars and Arrow
             are taken by position. Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns
             of dtype object may hold any objects.
-        rng : as everywhere
 
         Returns
         -------

@@ -91,9 +91,7 @@ def low_order_bits(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise import Laplace
-    >>> from dpnoise.audit import attacks
     >>> attacks.low_order_bits(Laplace(epsilon=0.5), n=10_000).refuted
     False
     >>> attacks.low_order_bits(lambda x: x + np.random.laplace(0, 2), epsilon=0.5, scale=2, n=10_000).refuted
@@ -111,17 +109,7 @@ def low_order_bits(
             )
         yield from _statistics.low_order_bits(to_fit, to_fit_prime)
 
-    found = bound(
-        mechanism,
-        x,
-        x_prime,
-        n=n,
-        level=level,
-        delta=claimed.delta,
-        vectorized=vectorized,
-        fit=fit,
-        task="low-order bits",
-    )
+    found = bound(mechanism, x, x_prime, n, level, claimed.delta, vectorized, fit=fit, task="low-order bits")
     return LowOrderBits(claimed.epsilon, found.epsilon > claimed.epsilon, found, scale)
 
 

@@ -109,9 +109,7 @@ def precision(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpnoise import Laplace
-    >>> from dpnoise.audit import attacks
     >>> attacks.precision(Laplace(epsilon=0.5), n=10_000).refuted
     False
     >>> attacks.precision(lambda x: x + np.random.laplace(0, 2), epsilon=0.5, n=10_000).refuted
@@ -125,18 +123,8 @@ def precision(
     alarm = (1.0 - open_share(level, "level")) / max(1, len(magnitudes))
     neighbours = tuple(_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes)
     bounds = tuple(
-        bound(
-            mechanism,
-            x,
-            x_prime,
-            n=n,
-            level=1.0 - alarm,
-            delta=claimed.delta,
-            vectorized=vectorized,
-            fit=_fit,
-            task=f"precision at {x:g}",
-        )
-        for x, x_prime in neighbours
+        bound(mechanism, *pair, n, 1.0 - alarm, claimed.delta, vectorized, fit=_fit, task=f"precision at {pair[0]:g}")
+        for pair in neighbours
     )
     refuted = any(found.epsilon > claimed.epsilon for found in bounds)
     return Precision(claimed.epsilon, refuted, neighbours, bounds)

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._display import progress
 from dpnoise._parameters import integer
-from dpnoise._progress import progress
 from dpnoise.audit._report import Report
 
 _COUNTS: Final = range(100, 2**40)
@@ -106,7 +106,6 @@ def timing(
     Examples
     --------
     >>> from dpnoise import Laplace
-    >>> from dpnoise.audit import attacks
     >>> report = attacks.timing(Laplace(epsilon=0.1), n=1000)
     >>> report.n
     1000

@@ -10,13 +10,23 @@ sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned uncha
 The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
-from dpnoise.backends.diffprivlib._binary import Binary
-from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
-from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
-from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
-from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
+from dpnoise.backends.diffprivlib._geometric import (
+    Gaussian,
+    GaussianAnalytic,
+    GaussianDiscrete,
+    Geometric,
+    GeometricFolded,
+    GeometricTruncated,
+)
+from dpnoise.backends.diffprivlib._laplace import (
+    Laplace,
+    LaplaceBoundedDomain,
+    LaplaceFolded,
+    LaplaceTruncated,
+    Snapping,
+)
 from dpnoise.backends.diffprivlib._patch import install, patched
-from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
+from dpnoise.backends.diffprivlib._selection import Binary, Exponential, PermuteAndFlip
 
 __all__ = [
     "Binary",

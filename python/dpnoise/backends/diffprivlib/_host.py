@@ -1,6 +1,6 @@
 """The host, imported here and nowhere else."""
 
-from dpnoise._lazy import require
+from dpnoise._errors import require
 
 try:
     mechanisms = require("diffprivlib.mechanisms", "diffprivlib")

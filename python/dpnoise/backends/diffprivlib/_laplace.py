@@ -1,21 +1,23 @@
-"""The Laplace mechanism, and its truncated, folded and snapping variants."""
+"""The Laplace mechanism, and its truncated, folded, snapping and bounded variants."""
 
 from __future__ import annotations
 
 import math
+import sys
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
-from dpnoise._arrays import reals_of
+from dpnoise import samplers
 from dpnoise._errors import ParameterError
-from dpnoise.backends.diffprivlib._bounds import fold
-from dpnoise.backends.diffprivlib._exact import pure_epsilon
+from dpnoise._parameters import reals_of
 from dpnoise.backends.diffprivlib._host import mechanisms
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays
+from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, fold, pure_epsilon
 
 # `patched` replaces its name in the host.
 _randomise_of_host: Final = mechanisms.Snapping.randomise
@@ -150,3 +152,144 @@ def as_float(value: Any) -> float:
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
     """Return an array for mechanisms of dpnoise: they refuse booleans, which the host takes as 0 and 1."""
     return values.astype(np.int8) if values.dtype.kind == "b" else values
+
+
+# A scale of 2**39 steps leaves the sampler room for wider noise; the range must be counted in 64 bits.
+_FINENESS: Final = 39
+_MOST_STEPS: Final = 2**61
+_FEWEST_STEPS: Final = 2**10
+_LARGEST: Final = 2**63 - 1
+# Sums of four numbers up to 1 that may cancel down to 2**-62.
+_DIGITS: Final = Context(prec=80, traps=[])
+_ROUNDING: Final = Decimal("1e-40")
+
+
+class _Grid(NamedTuple):
+    """The grid of possible releases, counted from a finite bound inward, and the noise on it."""
+
+    granularity: float
+    origin: int
+    """The first point, in steps; those after it lie above."""
+    last: int | None
+    """The number of the last one; None when there is none."""
+    scale: float
+    """The scale of the noise, in steps."""
+
+
+class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
+    """The noise is discrete Laplace noise on the grid, given that the release lies between the bounds.
+
+    Its scale is the host's, widened until the privacy loss is at most what the parameters allow; the loss is known
+    exactly on a grid, and the bounds add to it. The number of redraws depends on the value, as by the host.
+    """
+
+    def _noise(self) -> Any:
+        if noiseless(self) or self.delta == 1 or self.lower == self.upper:
+            return None
+        return _grid(self.epsilon, self.delta, self.sensitivity, *self._inward(), self._host_scale())
+
+    def randomise(self, value: float) -> float:
+        self._check_all(value)
+        return float(self._randomise_array(np.array(as_float(value))))
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        grid = self._noise()
+        bounded = np.array(np.clip(values.astype(np.float64), self.lower, self.upper))
+        numbers = ~np.isnan(bounded)
+        if grid is not None and numbers.any():
+            bounded[numbers] = self._from_inside(self._release(grid, self._from_inside(bounded[numbers])))
+        return bounded
+
+    def _host_scale(self) -> float:
+        if self._scale is None:
+            self._scale: Any = self._find_scale()
+        return float(self._scale)
+
+    def _release(self, grid: _Grid, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Python's integers, since bounds and values may be many steps away from zero.
+        step, per_step = grid.granularity.as_integer_ratio()
+        largest = int(np.finfo(float).max) * per_step // step
+        furthest = largest if grid.last is None else grid.last
+        ratios = [value.as_integer_ratio() for value in np.minimum(values, np.finfo(float).max).tolist()]
+        places = [up * per_step // (down * step) - grid.origin for up, down in ratios]
+        places = [min(max(place, 0), furthest) for place in places]
+        starts = np.array([min(place, _LARGEST) for place in places], np.int64)
+        moves = _moves(starts, grid, self._test_rng).tolist()
+        ends = [grid.origin + place + move for place, move in zip(places, moves, strict=True)]
+        return np.array([min(end, largest) * step / per_step for end in ends])
+
+    def _inward(self) -> tuple[float, float]:
+        lower, upper = float(self.lower), float(self.upper)
+        for name, bound in (("lower", lower), ("upper", upper)):
+            if math.isnan(bound):
+                raise ParameterError(f"{name} must be a number, got NaN")
+        if math.isinf(lower) and math.isinf(upper):
+            raise ParameterError("lower or upper must be finite, got two infinite bounds: use Laplace")
+        return (-upper, -lower) if math.isinf(lower) else (lower, upper)
+
+    def _from_inside(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -values if math.isinf(self.lower) else values
+
+
+@lru_cache(maxsize=256)
+def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper: float, scale: float) -> _Grid:
+    for name, given in (("epsilon", epsilon), ("sensitivity", sensitivity)):
+        if not math.isfinite(given):
+            raise ParameterError(f"{name} must be finite, got {given!r}")
+    allowed = pure_epsilon(epsilon, delta)
+    if not 0 < scale < math.inf:  # if the host finds none
+        scale = sensitivity / allowed
+    # The smallest normal number if there is no finer grid, which is then refused.
+    granularity = max(2.0 ** (math.ceil(math.log2(scale)) - _FINENESS), sys.float_info.min)
+    if math.isfinite(upper):
+        granularity = max(granularity, 2.0 ** math.ceil(math.log2((upper - lower) / _MOST_STEPS)))
+    step = Fraction(granularity)
+    origin = math.ceil(Fraction(lower) / step)
+    last = math.floor(Fraction(upper) / step) - origin if math.isfinite(upper) else None
+    steps = scale / granularity
+    if steps < _FEWEST_STEPS or (last is not None and last < _FEWEST_STEPS):
+        raise ParameterError(
+            "upper - lower must be from 2**-29 to 2**50 times the noise's scale for a release on a grid, got "
+            f"{upper - lower!r} with a scale of {scale!r}"
+        )
+    return _Grid(granularity, origin, last, scale_for(allowed, math.ceil(Fraction(sensitivity) / step), last, steps))
+
+
+def scale_for(epsilon: float, sensitivity: int, last: int | None, at_least: float) -> float:
+    """Return a scale, in steps, for which noise within ``0, ..., last`` loses at most epsilon."""
+    scale, more = at_least, 2.0**-40
+    with localcontext(_DIGITS):
+        allowed = Decimal(epsilon) - _ROUNDING
+        while _loss(Decimal(scale), sensitivity, last) > allowed:
+            scale, more = at_least * (1 + more), 2 * more
+    return scale
+
+
+def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
+    """Return the largest log-ratio of probabilities: at the bound, for the furthest neighbour."""
+    far = sensitivity if last is None else min(sensitivity, last)
+    weight = (-1 / scale).exp()
+    beyond = [(-Decimal(far + 1) / scale).exp()]
+    beyond += [] if last is None else [(-Decimal(last - far + 1) / scale).exp()]
+    all_points = 0 if last is None else (-Decimal(last + 1) / scale).exp()
+    return far / scale + ((1 + weight - sum(beyond)) / (1 - all_points)).ln()
+
+
+def _moves(starts: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64]:
+    """Draw discrete Laplace noise for each position, given that the sum is on the grid."""
+    moves = np.empty_like(starts)
+    pending = np.arange(starts.size)
+    while pending.size:
+        start = starts[pending]
+        size = samplers.geometric(grid.scale, pending.size, rng=rng)
+        if grid.last is not None:
+            # The remainder of geometric noise is geometric noise below the divisor: no further than the further bound.
+            size %= np.maximum(start, grid.last - start) + 1
+        down = samplers.bernoulli(0.5, pending.size, rng=rng)
+        # Zero has one sign. No noise is larger than the largest start, which may stand for one that is further away.
+        fits = ~down | ((size > 0) & (size <= start))
+        if grid.last is not None:
+            fits &= down | (size <= grid.last - start)
+        moves[pending[fits]] = np.where(down, -size, size)[fits]
+        pending = pending[~fits]
+    return moves

@@ -10,31 +10,25 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise.backends._patch import Patch
-from dpnoise.backends.diffprivlib import _host
-from dpnoise.backends.diffprivlib._binary import Binary
-from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
-from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
-from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
-from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
+from dpnoise.backends.diffprivlib import _geometric, _host, _laplace, _selection
 from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
-from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
 from dpnoise.bit_generator import SecureBitGenerator
 
 _REPLACED: Final = (
-    Binary,
-    Exponential,
-    Gaussian,
-    GaussianAnalytic,
-    GaussianDiscrete,
-    Geometric,
-    GeometricFolded,
-    GeometricTruncated,
-    Laplace,
-    LaplaceBoundedDomain,
-    LaplaceFolded,
-    LaplaceTruncated,
-    PermuteAndFlip,
-    Snapping,
+    _selection.Binary,
+    _selection.Exponential,
+    _geometric.Gaussian,
+    _geometric.GaussianAnalytic,
+    _geometric.GaussianDiscrete,
+    _geometric.Geometric,
+    _geometric.GeometricFolded,
+    _geometric.GeometricTruncated,
+    _laplace.Laplace,
+    _laplace.LaplaceBoundedDomain,
+    _laplace.LaplaceFolded,
+    _laplace.LaplaceTruncated,
+    _selection.PermuteAndFlip,
+    _laplace.Snapping,
 )
 # Not in the modules that define the host's mechanisms, which refer to each other.
 _PLACES: Final = ("diffprivlib.mechanisms", "diffprivlib.tools", "diffprivlib.models")
@@ -93,7 +87,7 @@ def _modules() -> list[ModuleType]:
 
 
 def _secure_random_state(seed: Any, secure: bool = False) -> Any:
-    """Do the same as the host's function, but give a generator with secure bits, and refuse seeds."""
+    """Return a generator with secure bits in place of the host's, and refuse seeds."""
     if seed is None or seed is UNSEEDED:
         return np.random.RandomState(SecureBitGenerator())
     if not is_secure(seed):
@@ -105,6 +99,6 @@ def _secure_random_state(seed: Any, secure: bool = False) -> Any:
 
 
 def _make_tree(forest: Any, append: bool = True, random_state: Any = None) -> Any:
-    """Do the same as the host's base class, but do not seed the trees of a forest without a seed."""
+    """Make a tree as the host does, without a seed for the trees of a forest without one."""
     make = super(_forest(), forest)._make_estimator
     return make(append, random_state if forest.random_state is not None else None)

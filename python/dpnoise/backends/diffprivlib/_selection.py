@@ -1,3 +1,5 @@
+"""Choices: yes or no, and among candidates by their utilities."""
+
 from __future__ import annotations
 
 import math
@@ -9,11 +11,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise._arrays import reals_of
+from dpnoise import samplers
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import reals_of
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
-from dpnoise.backends.diffprivlib._mechanism import SecureNoise
+from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_probability
+
+
+class Binary(NoiseForArrays, mechanisms.Binary):
+    """The label is flipped with a probability of ``1 / (1 + exp(epsilon))``, rounded up in its last digits."""
+
+    _kinds = "U"
+    _kinds_refused = "Value to be randomised must be a string"
+
+    @property
+    def _example(self) -> str:
+        label: str = self.value0
+        return label
+
+    def _noise(self) -> float:
+        return flip_probability(self.epsilon)
+
+    def randomise(self, value: str) -> str:
+        """Randomise one of the two labels; another value raises a ValueError."""
+        self._check_all(value)
+        flip = samplers.bernoulli(self._noise(), rng=self._test_rng)
+        return str(self.value1 if (value == self.value1) != flip else self.value0)
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        second = values == self.value1
+        if not np.all(second | (values == self.value0)):
+            raise ValueError(f'Values to be randomised must be in the domain {{"{self.value0}", "{self.value1}"}}')
+        flips = samplers.bernoulli(self._noise(), size=values.shape, rng=self._test_rng)
+        randomised: NDArray[Any] = np.array([self.value0, self.value1])[(second != flips).astype(np.intp)]
+        return randomised
+
 
 # The remaining part of epsilon if a weight and the sum of all weights have an error of two steps of the grid each; a
 # step is at most 2**-20 of the scale, and of the scale times epsilon.
@@ -70,7 +103,8 @@ class Exponential(SecureNoise, mechanisms.Exponential):
             epsilon, sensitivity, monotonic, utility = 1.0, 1.0, True, np.zeros(utility.size)
         else:
             epsilon, sensitivity, monotonic = self.epsilon * _KEPT, self.sensitivity, self.monotonic
-        step = _step(sensitivity * (2 - monotonic) / epsilon * min(epsilon, 1.0))
+        width = sensitivity * (2 - monotonic) / epsilon * min(epsilon, 1.0)
+        step = 2.0 ** (math.floor(math.log2(width)) - 20)  # about 2**-20 of the width
         # On the grid a utility changes by whole steps.
         steps = math.ceil(Fraction(sensitivity) / Fraction(step))
         mechanism = _mechanism(dpnoise.Exponential, epsilon, steps * step, monotonic)
@@ -90,8 +124,3 @@ class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
 @lru_cache(maxsize=256)
 def _mechanism(kind: Any, epsilon: float, sensitivity: float, monotonic: bool) -> Any:
     return kind(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic)
-
-
-def _step(width: float) -> float:
-    """Return a power of two that is about 2**-20 of a width."""
-    return 2.0 ** (math.floor(math.log2(width)) - 20)

@@ -32,7 +32,7 @@ def clipped_sums(gradients: list[Tensor], clip_norm: float) -> list[Tensor]:
 
 
 def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[list[Tensor], int]:
-    """Do the same with operations of torch, and count the examples that were not clipped.
+    """Clip and add up with operations of torch, and count the examples that were not clipped.
 
     The steps of an example depend on nothing but its own gradient: over its numbers, too, integers are added up.
     """

@@ -207,7 +207,7 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
         super().add_noise()
         # From here on the host's attributes hold nothing private.
         self.sample_size = self.expected_batch_size * self.accumulated_iterations
-        # On a much finer grid than that of the count, since the accounting is for continuous noise.
+        # The grid is much finer than the steps of the count, since the accounting is for continuous noise.
         noise = samplers.gaussian(2 * self.unclipped_num_std, granularity=2.0**-20, rng=self.generator)
         self.unclipped_num = torch.tensor((self.sample_size + self._balance + noise) / 2)
 
@@ -264,4 +264,4 @@ REPLACED: Final = {
         SimpleDistributedPerLayerOptimizer,
     )
 }
-"""What takes the place of each optimizer of the host."""
+"""Our replacement for each optimizer of the host."""

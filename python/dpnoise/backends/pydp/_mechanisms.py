@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
-from dpnoise._arrays import reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import real, reals_of
 from dpnoise.backends._gaussian import gaussian, with_scale
 from dpnoise.backends.pydp import _host
 

@@ -98,11 +98,7 @@ def create_gaussian_partition_strategy(
 
 
 def create_pre_thresholding_partition_strategy(
-    epsilon: float,
-    delta: float,
-    max_partitions_contributed: int,
-    pre_threshold: int,
-    strategy_type: Any,
+    epsilon: float, delta: float, max_partitions_contributed: int, pre_threshold: int, strategy_type: Any
 ) -> PartitionSelectionStrategy:
     """Make a strategy that keeps no group with fewer people than ``pre_threshold``, and counts from there.
 

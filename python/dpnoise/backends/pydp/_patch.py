@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
 from dpnoise.backends._patch import Patch
 from dpnoise.backends.pydp import _host, _mechanisms, _partition_selection
@@ -45,8 +45,6 @@ def install() -> None:
     _PATCH.enter()
 
 
-def _replacements() -> list[tuple[Any, str, Any]]:
-    return [(owner, name, getattr(ours, name)) for owner, (ours, names) in _REPLACED.items() for name in names]
-
-
-_PATCH: Final = Patch(_replacements)
+_PATCH: Final = Patch(
+    lambda: [(owner, name, getattr(ours, name)) for owner, (ours, names) in _REPLACED.items() for name in names]
+)

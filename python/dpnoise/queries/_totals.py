@@ -1,11 +1,50 @@
+"""Counts and sums of columns."""
+
 from __future__ import annotations
 
-from dpnoise import _columns, _native
+import numpy as np
+
+from dpnoise import _interchange, _native, sensitivity
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng
 from dpnoise.accounting import LaplaceLoss, PrivacyLoss
-from dpnoise.queries._query import Query
+from dpnoise.mechanisms import DiscreteLaplace
+from dpnoise.queries._query import CountingQuery, Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
+
+
+class Count(CountingQuery):
+    """The number of rows that are neither false nor missing: in a column of booleans the number of true ones.
+
+    Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
+
+    Examples
+    --------
+    >>> ages = [23, 45, 31, 67]
+    >>> retired = queries.Count(epsilon=1.0).release([age >= 65 for age in ages])
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "relation")
+
+    def __init__(self, *, epsilon: float, relation: Relation = "add/remove") -> None:
+        self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.count(relation))
+        self._relation = relation
+
+    def release(self, column: Values, *, rng: Rng = None) -> int:
+        """Release the number of rows, which is not clamped and may be negative.
+
+        Without clamping, sums and means of releases stay unbiased.
+
+        Parameters
+        ----------
+        column : array_like
+            Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
+        """
+        # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
+        # it.
+        return self._noise._native.release_count(_interchange.truths(column).view(np.uint8), rng)
 
 
 class Sum(Query):
@@ -19,7 +58,6 @@ class Sum(Query):
 
     Parameters
     ----------
-    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The step of the grid, a power of two. By default the finest that is allowed: at least 2**-40 of the noise's
         scale and 2**-52 of the larger bound.
@@ -31,7 +69,6 @@ class Sum(Query):
 
     Examples
     --------
-    >>> from dpnoise import queries
     >>> hours = queries.Sum(bounds=(0, 80), epsilon=1.0).release([40, 37.5, 12, 168])
     """
 
@@ -41,12 +78,7 @@ class Sum(Query):
     _parameters = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self,
-        *,
-        bounds: Bounds,
-        epsilon: float,
-        relation: Relation = "add/remove",
-        granularity: float | None = None,
+        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
     ) -> None:
         self._bounds = lower, upper = check_bounds(bounds)
         self._native = _native.Sum(
@@ -84,10 +116,9 @@ class Sum(Query):
             At most the cores that the process may use. The default is all of them under "substitute", and one under
             "add/remove": there the number of rows is private, so the given number of threads is started for any number
             of rows.
-        rng : as everywhere
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
-        return self._native.release(_columns.floats(column), shared, rng)
+        return self._native.release(_interchange.floats(column), shared, rng)
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
@@ -97,9 +128,5 @@ class Sum(Query):
 
         It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most half
         a step more. The error from clamping is not included, since it is private.
-
-        Parameters
-        ----------
-        level : as everywhere
         """
         return self._native.error(level)
