@@ -8,7 +8,7 @@ use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedU
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};
+use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, ON_HISTOGRAM, Sampler};
 use rand::rngs::{StdRng, SysRng};
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
@@ -21,12 +21,10 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
     let mut drawn = Vec::new();
     let mut keep = |outcome: &dyn fmt::Debug| drawn.push(format!("{outcome:?}"));
 
-    DiscreteLaplace::new(scale).fill_with(&mut integers, rng).unwrap();
-    keep(&integers);
-    DiscreteGaussian::new(scale).unwrap().fill_with(&mut integers, rng).unwrap();
-    keep(&integers);
-    Geometric::new(scale).fill_with(&mut integers, rng).unwrap();
-    keep(&integers);
+    for noise in ON_HISTOGRAM {
+        (noise.new)(scale, None).unwrap().fill_with(&mut integers, rng).unwrap();
+        keep(&integers);
+    }
     GridNoise::laplace(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill_with(&mut reals, rng).unwrap();
     keep(&reals);
     let mut coins = [false; 8 * COUNT];

@@ -8,7 +8,7 @@ use dpnoise_core::local::{
 use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};
+use dpnoise_core::samplers::{Bernoulli, GridNoise, ON_HISTOGRAM, Sampler};
 use num_rational::BigRational;
 use proptest::prelude::*;
 
@@ -150,13 +150,13 @@ proptest! {
         let double = Scale::from_f64(x * 2f64.powi(exponent)).unwrap();
         for scale in [Some(double), Scale::new(ratio).ok()].into_iter().flatten() {
             let (mut rng, mut out) = (SeededRng::new(1).unwrap(), [0; 65]);
-            DiscreteLaplace::new(scale).fill_with(&mut out, &mut rng).unwrap();
-            Geometric::new(scale).fill_with(&mut out, &mut rng).unwrap();
-            prop_assert!(out.iter().all(|&x| x >= 0));
-            let gaussian = DiscreteGaussian::new(scale);
-            prop_assert_eq!(gaussian.is_ok(), scale.ratio().to_f64() >= 2f64.powi(-20));
-            if let Ok(gaussian) = gaussian {
-                gaussian.fill_with(&mut out, &mut rng).unwrap();
+            for noise in ON_HISTOGRAM {
+                let made = (noise.new)(scale, None);
+                prop_assert_eq!(made.is_ok(), noise.parameter == "scale" || scale.ratio().to_f64() >= 2f64.powi(-20));
+                if let Ok(made) = made {
+                    made.fill_with(&mut out, &mut rng).unwrap();
+                    prop_assert!(noise.name != "geometric" || out.iter().all(|&x| x >= 0));
+                }
             }
         }
     }

@@ -8,63 +8,53 @@ use std::collections::BTreeMap;
 
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::rng::ScriptedRng;
-use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, Histogram, Sampler};
+use dpnoise_core::samplers::{Design, Histogram, ON_HISTOGRAM, Sampler};
 use dpnoise_kernels::arch::trials::{self, Layout, Sides, TAIL};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Shape {
-    Laplace,
-    Gaussian,
-    Geometric,
-}
-
 /// A distribution with few enough words to try them all. A graded layout with a small shift has a heavy tail.
 #[derive(Clone, Copy, Debug)]
 struct Toy {
-    shape: Shape,
+    name: &'static str,
     scale: (u128, u128),
     layout: Layout,
 }
 
-const fn toy(shape: Shape, numerator: u128, denominator: u128, layout: Layout) -> Toy {
-    Toy { shape, scale: (numerator, denominator), layout }
+const fn toy(name: &'static str, numerator: u128, denominator: u128, layout: Layout) -> Toy {
+    Toy { name, scale: (numerator, denominator), layout }
 }
 
 const TOYS: [Toy; 14] = [
-    toy(Shape::Laplace, 1, 2, Layout::Single),
-    toy(Shape::Laplace, 7, 5, Layout::Single),
-    toy(Shape::Laplace, 40, 1, Layout::Single),
-    toy(Shape::Laplace, 9, 2, Layout::Graded { shift: 0 }),
-    toy(Shape::Laplace, 9, 1, Layout::Graded { shift: 1 }),
-    toy(Shape::Laplace, 40, 1, Layout::Graded { shift: 2 }),
-    toy(Shape::Gaussian, 1, 2, Layout::Single),
-    toy(Shape::Gaussian, 20, 3, Layout::Single),
-    toy(Shape::Gaussian, 15, 1, Layout::Graded { shift: 0 }),
-    toy(Shape::Gaussian, 60, 1, Layout::Graded { shift: 0 }),
-    toy(Shape::Gaussian, 80, 1, Layout::Graded { shift: 2 }),
-    toy(Shape::Geometric, 7, 5, Layout::Single),
-    toy(Shape::Geometric, 9, 2, Layout::Graded { shift: 0 }),
-    toy(Shape::Geometric, 40, 1, Layout::Graded { shift: 1 }),
+    toy("discrete_laplace", 1, 2, Layout::Single),
+    toy("discrete_laplace", 7, 5, Layout::Single),
+    toy("discrete_laplace", 40, 1, Layout::Single),
+    toy("discrete_laplace", 9, 2, Layout::Graded { shift: 0 }),
+    toy("discrete_laplace", 9, 1, Layout::Graded { shift: 1 }),
+    toy("discrete_laplace", 40, 1, Layout::Graded { shift: 2 }),
+    toy("discrete_gaussian", 1, 2, Layout::Single),
+    toy("discrete_gaussian", 20, 3, Layout::Single),
+    toy("discrete_gaussian", 15, 1, Layout::Graded { shift: 0 }),
+    toy("discrete_gaussian", 60, 1, Layout::Graded { shift: 0 }),
+    toy("discrete_gaussian", 80, 1, Layout::Graded { shift: 2 }),
+    toy("geometric", 7, 5, Layout::Single),
+    toy("geometric", 9, 2, Layout::Graded { shift: 0 }),
+    toy("geometric", 40, 1, Layout::Graded { shift: 1 }),
 ];
 
 impl Toy {
     fn sampler(self, eta_bits: u32) -> Histogram {
         let scale = Scale::new(Ratio::new(self.scale.0, self.scale.1).unwrap()).unwrap();
         let design = Design { layout: self.layout, weight_bits: 8, eta_bits };
-        match self.shape {
-            Shape::Laplace => DiscreteLaplace::with_design(scale, design).into(),
-            Shape::Gaussian => DiscreteGaussian::with_design(scale, design).unwrap().into(),
-            Shape::Geometric => Geometric::with_design(scale, design).into(),
-        }
+        let noise = ON_HISTOGRAM.into_iter().find(|noise| noise.name == self.name).unwrap();
+        (noise.new)(scale, Some(design)).unwrap()
     }
 
     /// The exponent of f(x) = exp(-exponent), as a fraction.
     fn exponent(self, x: u64) -> (BigInt, BigInt) {
         let (n, d) = (BigInt::from(self.scale.0), BigInt::from(self.scale.1));
-        match self.shape {
-            Shape::Gaussian => (BigInt::from(x) * x * &d * &d, 2 * &n * &n),
+        match self.name {
+            "discrete_gaussian" => (BigInt::from(x) * x * &d * &d, 2 * &n * &n),
             _ => (x * d, n),
         }
     }
@@ -112,6 +102,13 @@ fn coefficients(toy: Toy, sampler: &Histogram) -> (BTreeMap<i64, BigRational>, B
 }
 
 #[test]
+fn every_sampler_on_the_histogram_is_enumerated() {
+    for noise in ON_HISTOGRAM {
+        assert!(TOYS.iter().any(|toy| toy.name == noise.name), "TOYS has no {}", noise.name);
+    }
+}
+
+#[test]
 fn every_output_has_the_probability_of_the_target() {
     for toy in TOYS {
         let sampler = toy.sampler(29);
@@ -120,7 +117,7 @@ fn every_output_has_the_probability_of_the_target() {
         assert!(table.values().all(|coefficient| coefficient == constant), "{toy:?}");
         assert_eq!(&tail, constant, "the tail continues the table: {toy:?}");
         let last = if toy.layout == Layout::Single { 62 } else { (216 << toy.layout.shift()) - 1 };
-        let first = if toy.shape == Shape::Geometric { 0 } else { -last };
+        let first = if toy.name == "geometric" { 0 } else { -last };
         assert!(table.keys().copied().eq(first..=last), "no value is missing: {toy:?}");
     }
 }

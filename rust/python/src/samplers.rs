@@ -2,11 +2,10 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::instruction_set::InstructionSet;
-use dpnoise_core::params::{RealScale, Scale};
+use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
-use dpnoise_core::samplers::Layout;
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
-use dpnoise_core::samplers::{self, Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
+use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise, Layout, Named, ON_HISTOGRAM};
 use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -50,21 +49,13 @@ impl Sampler {
     #[pyo3(signature = (distribution, parameter, more=None))]
     fn new(distribution: &str, parameter: &Bound<'_, PyAny>, more: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         match distribution {
-            "discrete_laplace" => integer("scale", parameter, more, |scale, design| {
-                Ok(design
-                    .map_or_else(|| DiscreteLaplace::new(scale), |design| DiscreteLaplace::with_design(scale, design)))
-            }),
-            "discrete_gaussian" => integer("sigma", parameter, more, |sigma, design| {
-                design
-                    .map_or_else(|| DiscreteGaussian::new(sigma), |design| DiscreteGaussian::with_design(sigma, design))
-            }),
-            "geometric" => integer("scale", parameter, more, |scale, design| {
-                Ok(design.map_or_else(|| Geometric::new(scale), |design| Geometric::with_design(scale, design)))
-            }),
             "laplace" => real("scale", parameter, more, GridNoise::laplace),
             "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
             "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
-            other => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
+            other => match ON_HISTOGRAM.iter().find(|noise| noise.name == other) {
+                Some(noise) => integer(noise, parameter, more),
+                None => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
+            },
         }
         .map(Self)
     }
@@ -113,18 +104,13 @@ impl Sampler {
 
 /// A sampler of integers, of another design if one is given: the allowance for the error of the fast comparison,
 /// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
-fn integer<N: Into<Histogram>>(
-    name: &'static str,
-    scale: &Bound<'_, PyAny>,
-    design: Option<&Bound<'_, PyAny>>,
-    make: impl Fn(Scale, Option<Design>) -> Result<N, Error>,
-) -> PyResult<Kind> {
-    let scale = numbers::scale(scale, name)?;
+fn integer(noise: &Named, scale: &Bound<'_, PyAny>, design: Option<&Bound<'_, PyAny>>) -> PyResult<Kind> {
+    let scale = numbers::scale(scale, noise.parameter)?;
     let design = design.map(PyAnyMethods::extract::<(u32, Option<u32>)>).transpose()?.map(|(eta_bits, shift)| {
         let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
         Design { layout, weight_bits: 32, eta_bits }
     });
-    make(scale, design).map(|noise| Kind::Integer(Box::new(noise.into()))).map_err(to_py)
+    (noise.new)(scale, design).map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
 }
 
 fn real(

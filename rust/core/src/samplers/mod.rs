@@ -70,10 +70,53 @@ pub use sampler::Sampler;
 pub use selection::Selection;
 pub use symmetric::Symmetric;
 
+use crate::error::Error;
+use crate::params::Scale;
+
+/// A sampler on the histogram, for code that binds, tests or checks all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// The name of the distribution.
+    pub name: &'static str,
+    /// The name of its scale.
+    pub parameter: &'static str,
+    /// Prepares the tables, by another proposal if tests give one.
+    pub new: fn(Scale, Option<Design>) -> Result<Histogram, Error>,
+}
+
+/// All samplers on the histogram.
+pub const ON_HISTOGRAM: [Named; 3] = [
+    Named {
+        name: "discrete_laplace",
+        parameter: "scale",
+        new: |scale, design| {
+            let made = design
+                .map_or_else(|| DiscreteLaplace::new(scale), |design| DiscreteLaplace::with_design(scale, design));
+            Ok(made.into())
+        },
+    },
+    Named {
+        name: "discrete_gaussian",
+        parameter: "sigma",
+        new: |sigma, design| {
+            design
+                .map_or_else(|| DiscreteGaussian::new(sigma), |design| DiscreteGaussian::with_design(sigma, design))
+                .map(Histogram::from)
+        },
+    },
+    Named {
+        name: "geometric",
+        parameter: "scale",
+        new: |scale, design| {
+            Ok(design.map_or_else(|| Geometric::new(scale), |design| Geometric::with_design(scale, design)).into())
+        },
+    },
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{RealScale, Scale};
+    use crate::params::RealScale;
     use crate::rng::SeededRng;
 
     /// A checksum of some samples, each as 8 bytes.
@@ -94,13 +137,8 @@ mod tests {
             (1e9, [0xcd6a_ee1f, 0x5bb5_31ba, 0xcec4_646b, 0xcef9_b581, 0x4e0d_eda7]),
         ] {
             let (scale, real) = (Scale::from_f64(b).unwrap(), RealScale::from_f64(b).unwrap());
-            let found = [
-                integers(DiscreteLaplace::new(scale).into()),
-                integers(DiscreteGaussian::new(scale).unwrap().into()),
-                integers(Geometric::new(scale).into()),
-                reals(GridNoise::laplace(real, None)),
-                reals(GridNoise::gaussian(real, None)),
-            ];
+            let mut found = ON_HISTOGRAM.map(|noise| integers((noise.new)(scale, None).unwrap())).to_vec();
+            found.extend([GridNoise::laplace(real, None), GridNoise::gaussian(real, None)].map(reals));
             assert_eq!(found, expected, "{b}: {found:#x?}");
         }
     }

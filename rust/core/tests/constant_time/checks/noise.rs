@@ -3,7 +3,7 @@
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::{NoiseKey, SeededRng};
 use dpnoise_core::samplers::{
-    Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Keyed, Sampler,
+    Bernoulli, Design, DiscreteLaplace, GridNoise, Histogram, Keyed, Named, ON_HISTOGRAM, Sampler,
 };
 use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::trials::Layout;
@@ -17,15 +17,6 @@ const LAYOUTS: [(&str, Layout, f64, f64); 5] = [
     ("graded bins, 4-byte offsets", Layout::Graded { shift: 9 }, 2000.0, 10_000.0),
     ("graded bins, 8-byte offsets", Layout::Graded { shift: 33 }, 3.5e10, 1.7e11),
     ("graded bins, heavy tail", Layout::Graded { shift: 0 }, 100.0, 150.0),
-];
-
-/// A distribution and how it is made from the two scales.
-type Distribution = (&'static str, fn(Scale, Scale, Design) -> Histogram);
-
-const DISTRIBUTIONS: [Distribution; 3] = [
-    ("discrete Laplace", |scale, _, design| DiscreteLaplace::with_design(scale, design).into()),
-    ("geometric", |scale, _, design| Geometric::with_design(scale, design).into()),
-    ("discrete Gaussian", |_, sigma, design| DiscreteGaussian::with_design(sigma, design).unwrap().into()),
 ];
 
 /// The usual allowance for the error of the fast comparison, and one so large that the 256 bits decide most trials.
@@ -67,9 +58,10 @@ pub(super) fn checks() -> Vec<Check> {
     ]);
     for (layout_name, layout, scale, sigma) in LAYOUTS {
         let [scale, sigma] = [scale, sigma].map(|scale| Scale::from_f64(scale).unwrap());
-        for (name, make) in DISTRIBUTIONS {
+        for Named { name, parameter, new } in ON_HISTOGRAM {
             for eta_bits in ETA_BITS {
-                let sampler = make(scale, sigma, Design { layout, weight_bits: 32, eta_bits });
+                let scale = if parameter == "sigma" { sigma } else { scale };
+                let sampler = new(scale, Some(Design { layout, weight_bits: 32, eta_bits })).unwrap();
                 checks.push(Check {
                     name: format!("{name}, {layout_name}, eta 2^-{eta_bits}"),
                     run: Box::new(move || fill(&sampler, eta_bits, layout_name.contains("tail"))),
