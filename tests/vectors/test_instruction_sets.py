@@ -13,13 +13,15 @@ PROGRAM = """
 import hashlib
 from fractions import Fraction
 import numpy as np
-from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, hazmat, instruction_set, local, sgd
+from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK
+from dpnoise import _native, hazmat, instruction_set, local, samplers, sgd
 digest = hashlib.sha256(hashlib.sha256(str({seed}).encode()).digest())
 out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
+kinds = {{name: type(getattr(samplers, name)(1)) for name in samplers.__all__}}
 scales = (Fraction(1, 1000), 1, Fraction(432, 89), 10, 1000, 10**6, 2**31 - 1, Fraction(2**35 + 1, 3), 2**40)
 for scale in scales:
-    for distribution in ("discrete_laplace", "discrete_gaussian", "geometric"):
+    for distribution in (name for name, kind in kinds.items() if kind is int):
         _native.Sampler(distribution, scale).fill(out, 1, hazmat.SeededRng({seed}))
         digest.update(out.tobytes())
         for eta_bits, shift in designs:
@@ -30,7 +32,7 @@ for scale in scales:
             _native.Sampler(distribution, scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
             digest.update(small.tobytes())
 for scale in (1e-300, 0.3, 7.0, 1e200):
-    for distribution in ("laplace", "gaussian"):
+    for distribution in (name for name, kind in kinds.items() if kind is float):
         real = np.empty(5_001)
         _native.Sampler(distribution, scale).fill(real, 1, hazmat.SeededRng({seed}))
         digest.update(real.tobytes())
@@ -44,8 +46,9 @@ for exponent in (-1019, -40, 0, 900):
         digest.update(released.tobytes())
 for p in (0.5, 0.1, 1e-5, 1e-300):
     coins = np.empty(5_000, bool)
-    _native.Sampler("bernoulli", p).fill(coins, 1, hazmat.SeededRng({seed}))
-    digest.update(coins.tobytes())
+    for distribution in (name for name, kind in kinds.items() if kind is bool):
+        _native.Sampler(distribution, p).fill(coins, 1, hazmat.SeededRng({seed}))
+        digest.update(coins.tobytes())
 for count in (1, 10, 2049, 5000):
     scores = np.cos(np.arange(count)) * np.arange(count) % 17
     rng = hazmat.SeededRng({seed})
