@@ -59,17 +59,13 @@ pub fn check_threads(threads: usize) -> Result<(), Error> {
 ///
 /// # Panics
 /// When `work` panics, or the division has a zero.
-pub fn fill<T, F>(
+pub fn fill<T: Copy + Default + Send>(
     out: &mut [T],
     division: Division,
     threads: usize,
     pause: &mut Pause<'_>,
-    work: F,
-) -> Result<(), Error>
-where
-    T: Copy + Default + Send,
-    F: Fn(&mut SecureRng, usize, &mut [T]) -> Result<(), Error> + Sync,
-{
+    work: impl Fn(&mut SecureRng, usize, &mut [T]) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
     in_parts(out, division, threads, pause, |first, part| work(&mut SecureRng::new()?, first, part))
 }
 
@@ -80,17 +76,13 @@ where
 ///
 /// # Panics
 /// As for [`fill`].
-pub fn in_parts<T, F>(
+pub fn in_parts<T: Copy + Default + Send>(
     out: &mut [T],
     division: Division,
     threads: usize,
     pause: &mut Pause<'_>,
-    work: F,
-) -> Result<(), Error>
-where
-    T: Copy + Default + Send,
-    F: Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
-{
+    work: impl Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
     in_parts_beside(&mut [(); 0], |_| 0, out, division, threads, pause, |first, _, part| work(first, part))
 }
 
