@@ -5,14 +5,9 @@ import importlib
 import importlib.util
 import pkgutil
 
-import numpy as np
 import pytest
 
 import dpnoise
-from dpnoise.audit import attacks
-
-# An example begins after `import numpy as np` and the import of the areas that it names.
-NAMES = {"np": np, "attacks": attacks, **{name: getattr(dpnoise, name) for name in dpnoise.__all__ if name.islower()}}
 
 MODULES = [
     module.name
@@ -26,7 +21,7 @@ MODULES = [
 EXAMPLES = {
     test.name: test
     for name in MODULES
-    for test in doctest.DocTestFinder().find(importlib.import_module(name), extraglobs=NAMES)
+    for test in doctest.DocTestFinder().find(importlib.import_module(name))
     if test.examples
 }
 

@@ -21,13 +21,13 @@ The areas:
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 
-A docstring leaves out the parameters that mean the same everywhere, or says "as everywhere". In short: ``threads`` is a
-number of threads, by default as many as there are cores; ``rng`` is a generator of `dpnoise.hazmat`, for tests only;
-``out`` is an array to fill, and ``size`` the shape of the result; ``epsilon`` is positive and finite, and ``delta``
-between 0 and 1; ``relation`` says which data are neighbours, "add/remove" or "substitute"; ``bounds`` are the smallest
-and the largest value; ``level`` is the probability with which a bound or an interval holds. All arguments are checked
-before anything is drawn or spent: a `ParameterError` is raised for values, a TypeError for types.
-https://dpnoise.github.io/dpnoise/reference/conventions/ has the details.
+A docstring says of some parameters only "as everywhere". In short: ``threads`` is a number of threads, by default as
+many as there are cores; ``rng`` is a generator of `dpnoise.hazmat`, for tests only; ``out`` is an array to fill, and
+``size`` the shape of the result; ``epsilon`` is positive and finite, and ``delta`` between 0 and 1; ``relation`` says
+which data are neighbours, "add/remove" or "substitute"; ``bounds`` are the smallest and the largest value; ``level`` is
+the probability with which a bound or an interval holds. All arguments are checked before anything is drawn or spent: a
+`ParameterError` is raised for values, a TypeError for types. https://dpnoise.github.io/dpnoise/reference/conventions/
+has the details.
 """
 
 from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily

@@ -38,6 +38,7 @@ class SecureBitGenerator(np.random.BitGenerator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise import SecureBitGenerator
     >>> generator = np.random.Generator(SecureBitGenerator())
     >>> sampled = generator.random(1000) < 0.01  # Poisson sampling

@@ -133,6 +133,7 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
 
     Parameters
     ----------
+    epsilon : as everywhere
     delta, method : as for `zcdp_epsilon`
 
     References

@@ -205,6 +205,7 @@ class LaplaceLoss(PrivacyLoss):
 
     Parameters
     ----------
+    epsilon : as everywhere
     sensitivity : int
         In the L1 norm, in steps of the grid; positive.
     sample_rate : float, default 1

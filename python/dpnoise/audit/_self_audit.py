@@ -93,6 +93,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
 
     Examples
     --------
+    >>> from dpnoise import audit
     >>> audit.self_audit(n=1000, level=1 - 1e-9).refuted
     False
     """

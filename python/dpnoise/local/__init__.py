@@ -10,6 +10,7 @@ values.
 
 Examples
 --------
+>>> from dpnoise import local
 >>> protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
 >>> reports = protocol.perturb([0, 1, 1, 3])
 >>> reports.shape

@@ -55,7 +55,7 @@ class AnyAccumulator(ABC):
         messages : iterable of bytes
             Messages of a wrong length or with a wrong header, such as the header of another protocol, are counted as
             rejected.
-        strict : as for `Accumulator.add`
+        threads, strict : as for `Accumulator.add`
         """
         received = list(messages)
         for message in received:
@@ -159,6 +159,7 @@ class Accumulator(AnyAccumulator):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.SymmetricUnaryEncoding(k=3, epsilon=2.0)
     >>> total = protocol.accumulator()
     >>> for part in ([0, 1], [2, 2, 1]):
@@ -208,6 +209,7 @@ class Accumulator(AnyAccumulator):
             of any kind, or a table with such a column that is called "report" or is the only one. A stream of batches
             is read piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong
             length, or the type is binary_view.
+        threads : as everywhere
         strict : bool
             Whether a malformed report is an error.
 
@@ -232,7 +234,7 @@ class Accumulator(AnyAccumulator):
         ----------
         path : path-like
             A file with a binary column of reports that is called "report" or is the only one.
-        strict : as for `add`
+        threads, strict : as for `add`
 
         Raises
         ------
@@ -260,6 +262,7 @@ class Accumulator(AnyAccumulator):
 
         Parameters
         ----------
+        level, simultaneous : as everywhere
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
             How to make the counts consistent; unbiased when not given. It does not change standard errors and
             intervals, which are about the unbiased counts.

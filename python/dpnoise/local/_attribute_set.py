@@ -110,6 +110,7 @@ class AttributeSet(Announced):
         columns : mapping of str to columns, or a data frame
             For each attribute, by its name and no others, what ``perturb`` of its protocol takes: a column with a value
             for each person. Data frames of pandas and polars and Arrow tables are such mappings. May be of no people.
+        out, threads : as everywhere
 
         Returns
         -------

@@ -30,6 +30,7 @@ class AttributesAccumulator(AnyAccumulator):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> answers = {name: local.RandomizedResponse(epsilon=1.0) for name in ("smokes", "drinks")}
     >>> protocol = local.Sampled(attributes=answers)
     >>> total = protocol.accumulator()
@@ -75,6 +76,7 @@ class AttributesAccumulator(AnyAccumulator):
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
             As ``perturb`` made them.
+        threads : as everywhere
         strict : bool
             Whether a malformed report is an error; nothing is added then.
         """
@@ -116,6 +118,7 @@ class AttributesProtocol(AttributeSet):
         ----------
         collected : AttributesAccumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of these attributes, or reports as ``perturb`` made them.
+        level : as everywhere
         simultaneous : bool
             Whether all intervals of all d attributes hold together at that level (Bonferroni), rather than each by
             itself. The ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``,
@@ -125,6 +128,7 @@ class AttributesProtocol(AttributeSet):
             that are not counted by value.
         candidates : mapping of str to texts, optional
             For each attribute with a sketch, by its name, the texts to look for.
+        threads : as everywhere
 
         Returns
         -------
@@ -232,6 +236,7 @@ class Sampled(AttributesProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.Sampled(
     ...     attributes={
     ...         "colour": local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=1.0),
@@ -265,6 +270,7 @@ class Split(AttributesProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> answers = {name: local.RandomizedResponse(epsilon=0.5) for name in ("smokes", "drinks")}
     >>> protocol = local.Split(attributes=answers)
     >>> 0.999 <= protocol.epsilon <= 1.0, protocol.report_bytes

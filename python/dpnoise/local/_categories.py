@@ -33,6 +33,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.RandomizedResponse.coin_flips()
     >>> protocol.p, round(protocol.epsilon, 6)
     (0.75, 1.098612)
@@ -66,6 +67,7 @@ class RandomizedResponse(FrequencyProtocol):
         ----------
         values : array of bool, shape (n,)
             The true answers. With a domain, labels instead: looking them up does not take constant time.
+        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -113,6 +115,7 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0)
     >>> protocol.report_bytes
     2
@@ -154,6 +157,7 @@ class LocalHashing(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.LocalHashing(k=1024, epsilon=1.0)
     >>> protocol.g, protocol.report_bytes
     (4, 3)
@@ -197,6 +201,7 @@ class HadamardResponse(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> local.HadamardResponse(k=1024, epsilon=1.0).report_bytes
     2
     """
@@ -236,6 +241,7 @@ class ProjectiveGeometryResponse(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.ProjectiveGeometryResponse(k=1_000_000, epsilon=3.0)
     >>> protocol.prime, protocol.dimension, protocol.report_bytes
     (19, 6, 3)
@@ -286,6 +292,7 @@ class SubsetSelection(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.SubsetSelection(k=15, epsilon=1.0)
     >>> protocol.omega, protocol.report_bytes
     (4, 2)

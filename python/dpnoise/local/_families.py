@@ -78,6 +78,7 @@ class Family(NamedTuple):
 
         Examples
         --------
+        >>> from dpnoise import local
         >>> local.FAMILIES["local_hashing"].example(epsilon=1.0)
         LocalHashing(k=4, epsilon=1.0, g=2)
         """

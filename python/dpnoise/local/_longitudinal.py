@@ -53,6 +53,7 @@ class LongitudinalProtocol(FrequencyProtocol):
             With one name for both, reports would reveal whether the answers are the same.
         rng : as everywhere
             The permanent randomness still comes from the memo.
+        out, threads : as everywhere
 
         Returns
         -------
@@ -119,6 +120,7 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=2.0, epsilon_first=1.0)
     >>> memo = local.ClientMemo.generate(3)
     >>> monday = protocol.perturb([3, 14, 3], memo, question="colour")
@@ -183,6 +185,7 @@ class LOLOHA(TwoRoundProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.LOLOHA(k=1024, epsilon_permanent=2.0, epsilon_first=1.0)
     >>> protocol.g, protocol.report_bytes
     (4, 3)
@@ -249,6 +252,7 @@ class DBitFlip(LongitudinalProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.DBitFlip(k=32, epsilon=1.0, d=4)
     >>> memo = local.ClientMemo.generate()
     >>> bool((protocol.perturb([7], memo, question="colour") == protocol.perturb([7], memo, question="colour")).all())

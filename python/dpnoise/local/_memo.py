@@ -24,6 +24,7 @@ class ClientMemo:
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> memo = local.ClientMemo.generate()
     >>> local.ClientMemo.from_bytes(memo.to_bytes()) == memo
     True

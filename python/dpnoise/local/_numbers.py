@@ -38,6 +38,7 @@ class NumberProtocol(Protocol):
             Any floating-point or integer dtype, converted to float64, a list of numbers, or a column or tensor of
             another library: pandas, polars, Arrow data, DLPack. May be empty. The range is [0, 1] for `SquareWave`
             and [-1, 1] for the others, both ends included.
+        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -95,7 +96,9 @@ class MeanProtocol(NumberProtocol):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as `perturb` made them.
+        level, threads : as everywhere
         """
         quantile = normal_quantile(level)
         mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
@@ -122,12 +125,17 @@ class DuchiMean(MeanProtocol):
     The variance per person is ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 - x**2`` for a sender with the number
     ``x``: largest for 0, and never below 1 there. A report has one bit. It is the choice for epsilon below 0.61.
 
+    Parameters
+    ----------
+    epsilon : as for `MeanProtocol`
+
     References
     ----------
     Duchi, Jordan and Wainwright (2018), "Minimax optimal procedures for locally private estimation".
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> local.DuchiMean(epsilon=1.0).report_bytes
     1
     """
@@ -146,6 +154,10 @@ class PiecewiseMean(MeanProtocol):
     with the number ``x``: largest for -1 and 1. For epsilon above 1.29 this largest variance is smaller than the
     largest variance of `DuchiMean`; for epsilon above 0.61 `HybridMean` has a smaller one than both.
 
+    Parameters
+    ----------
+    epsilon : as for `MeanProtocol`
+
     Notes
     -----
     Numbers are rounded at random to a grid, without bias, and reports are one of up to 4096 whole numbers, of which the
@@ -159,6 +171,7 @@ class PiecewiseMean(MeanProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.PiecewiseMean(epsilon=2.0)
     >>> estimate = protocol.estimate(protocol.perturb([0.3, -0.5, 1.0] * 1000))
     >>> estimate.lower < estimate.mean < estimate.upper
@@ -180,6 +193,10 @@ class HybridMean(MeanProtocol):
     ``(s + 3) / (3 s (s - 1)) + ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 / s``; its largest value is the smallest
     of the three mechanisms.
 
+    Parameters
+    ----------
+    epsilon : as for `MeanProtocol`
+
     References
     ----------
     Wang, Xiao, Yang, Zhao, Hui, Shin, Shin and Yu (2019), "Collecting and analyzing multidimensional data with local
@@ -187,6 +204,7 @@ class HybridMean(MeanProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> local.HybridMean(epsilon=1.0).variance(n=1000, x=0.0) < local.DuchiMean(epsilon=1.0).variance(n=1000, x=0.0)
     True
     """
@@ -205,6 +223,10 @@ class LaplaceMean(MeanProtocol):
     epsilon. Noise is exact, on a grid that is finer than its scale by 2**15 or more. A report takes 4 bytes, and the
     collector keeps a single sum.
 
+    Parameters
+    ----------
+    epsilon : as for `MeanProtocol`
+
     Notes
     -----
     A sum does not show the spread of people's numbers. Standard errors assume the largest spread that numbers with this
@@ -216,6 +238,7 @@ class LaplaceMean(MeanProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.LaplaceMean(epsilon=2.0)
     >>> round(protocol.variance(n=1, x=0.5), 6)
     2.0
@@ -305,6 +328,7 @@ class SquareWave(NumberProtocol):
     k : int
         The number of bins, from 2 to 4096. More people allow for more bins; the paper has 256 to 1024 for 10**5 to
         10**6 people, and with smoothing too many do little harm.
+    epsilon : as everywhere
 
     Notes
     -----
@@ -318,6 +342,7 @@ class SquareWave(NumberProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.SquareWave(k=64, epsilon=1.0)
     >>> found = protocol.estimate(protocol.perturb([0.2, 0.3, 0.9] * 1000))
     >>> round(float(found.probabilities.sum()), 9)
@@ -345,10 +370,11 @@ class SquareWave(NumberProtocol):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
+        collected : as for `MeanProtocol.estimate`
         smoothing : bool
             Whether to smooth neighbouring bins with weights 1/4, 1/2, 1/4 after each step, as the authors recommend.
             Without it the estimate fits noise as well, but keeps peaks of single bins.
+        threads : as everywhere
 
         Returns
         -------

@@ -122,6 +122,7 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> plan = local.plan(n=1_000_000, k=1000, epsilon=4.0)
     >>> plan[0].protocol
     SubsetSelection(k=1000, epsilon=4.0, omega=18)
@@ -231,6 +232,7 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> local.plan_attributes(n=30_000, attributes={"occupation": 15, "age": 8, "income": 2}, epsilon=1.0)
     AttributesPlan(n=30000, epsilon=1.0)
     collection  attribute   protocol            standard_deviation

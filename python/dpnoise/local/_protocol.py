@@ -220,6 +220,7 @@ class FrequencyProtocol(Protocol):
         collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of this protocol, or reports as ``perturb`` made them.
         level, simultaneous, post : as for `Accumulator.estimate`
+        threads : as everywhere
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -282,6 +283,7 @@ class OfValues(Protocol):
         values : array of integers in [0, k), shape (n,)
             Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
             them up does not take constant time.
+        out, threads, rng : as everywhere
 
         Returns
         -------

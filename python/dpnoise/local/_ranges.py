@@ -91,6 +91,7 @@ class HierarchicalRange(OfValues):
     ----------
     k : int
         The number of possible values, from 2 to 2**20, in their order.
+    epsilon : as everywhere
     branching : int
         The number of children of a node, a power of two from 2 to 1024. 4 is near the optimum over ranges of all
         lengths.
@@ -101,6 +102,7 @@ class HierarchicalRange(OfValues):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.HierarchicalRange(k=100, epsilon=2.0)
     >>> ages = [23, 41, 38, 67] * 25_000
     >>> estimate = protocol.estimate(protocol.perturb(ages))
@@ -127,6 +129,7 @@ class HierarchicalRange(OfValues):
         Parameters
         ----------
         collected : as for `FrequencyProtocol.estimate`
+        level, threads : as everywhere
 
         Returns
         -------

@@ -272,6 +272,7 @@ class Rappor(Protocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> rappor = local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=64, f=0.5, p=0.5, q=0.75)
     >>> round(rappor.epsilon, 3), round(rappor.epsilon_first, 3)
     (4.394, 1.074)
@@ -371,6 +372,11 @@ class Rappor(Protocol):
         question : str
             The name of the question, as for `LongitudinalProtocol.perturb`.
         rng : as for `LongitudinalProtocol.perturb`
+        out, threads : as everywhere
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
         """
         return self._reports_of(memo, question, _inputs.fingerprints(values, "values"), out, threads, rng)
 
@@ -396,11 +402,13 @@ class Rappor(Protocol):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or its reports.
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for, all different.
         level : float
             The confidence level of the intervals, and of the marks of significance together; between 0 and 1.
+        simultaneous, threads : as everywhere
 
         Returns
         -------

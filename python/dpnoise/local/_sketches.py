@@ -48,7 +48,17 @@ class Sketch(Protocol):
         Parameters
         ----------
         values : sequence of str or of bytes, or Arrow column of strings or binary
-            A text for each person, of any length; a str stands for its bytes in UTF-8, and must be Unicode.
+            A text for each person, of any length; a str stands for its bytes in UTF-8.
+        out, threads, rng : as everywhere
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+
+        Raises
+        ------
+        ParameterError
+            When a text is not Unicode.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -74,6 +84,7 @@ class Sketch(Protocol):
         collected : as for `FrequencyProtocol.estimate`
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for. They need not have been known before the collection.
+        level, simultaneous, threads : as everywhere
 
         Returns
         -------
@@ -133,6 +144,7 @@ class CountMeanSketch(Sketch):
 
     Parameters
     ----------
+    epsilon : as everywhere
     rows : int
         How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
         a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
@@ -153,6 +165,7 @@ class CountMeanSketch(Sketch):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> sketch = local.CountMeanSketch(epsilon=4.0, rows=64, width=256)
     >>> reports = sketch.perturb(["apple", "pear", "apple"])
     >>> estimate = sketch.estimate(reports, candidates=["apple", "plum"])
@@ -190,6 +203,7 @@ class HadamardCountMeanSketch(Sketch):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> local.HadamardCountMeanSketch(epsilon=1.0, rows=1024, width=1024).report_bytes
     3
     """
@@ -213,6 +227,7 @@ class PrefixExtension(Protocol):
     bits : int
         The binary digits of a value, from 1 to 63. A text of up to 7 bytes is such a number:
         ``int.from_bytes(text.ljust(7, b"\0"), "big")``.
+    epsilon : as everywhere
     step : int
         How many binary digits longer each prefix is than the one before, from 1 to 16. The reports are shared among
         ``ceil(bits / step)`` lengths, so a larger step means less noise; the collector tries ``2**step`` extensions of
@@ -234,6 +249,8 @@ class PrefixExtension(Protocol):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dpnoise import local
     >>> protocol = local.PrefixExtension(bits=32, epsilon=4.0, step=8, rows=512, width=256)
     >>> values = np.repeat([123456789, 987654321], [40_000, 20_000])
     >>> found = protocol.estimate(protocol.perturb(values), level=1 - 1e-9)
@@ -283,6 +300,11 @@ class PrefixExtension(Protocol):
         ----------
         values : array of integers in [0, 2**bits), shape (n,)
             Any integer dtype, or a list of ints.
+        out, threads, rng : as everywhere
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -303,6 +325,7 @@ class PrefixExtension(Protocol):
         level : float
             The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
             is above zero, where all intervals of prefixes of that length hold together with this probability.
+        threads : as everywhere
 
         Returns
         -------

@@ -164,6 +164,7 @@ class UnaryReports(FrequencyProtocol):
 
         Examples
         --------
+        >>> from dpnoise import local
         >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
         >>> reports = protocol.perturb([3] * 10_000)
         >>> protocol.check_popcounts(reports).p_value > 1e-9
@@ -258,6 +259,7 @@ class OptimizedUnaryEncoding(UnaryRows):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
     >>> protocol.p, protocol.report_bytes
     (0.5, 2)
@@ -352,6 +354,7 @@ class SummationHistogramEncoding(ValueProtocol):
 
     Examples
     --------
+    >>> from dpnoise import local
     >>> protocol = local.SummationHistogramEncoding(k=4, epsilon=2.0)
     >>> protocol.report_bytes, round(protocol.variance(1), 3)
     (16, 2.0)

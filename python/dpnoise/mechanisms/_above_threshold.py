@@ -25,6 +25,7 @@ class AboveThreshold(Mechanism):
 
     Parameters
     ----------
+    epsilon : as everywhere
     threshold : float
         Finite; public.
     sensitivity : float, default 1.0
@@ -133,6 +134,7 @@ class AboveThreshold(Mechanism):
         ----------
         count : int
             About how many values a run is asked; positive.
+        level : as everywhere
 
         References
         ----------
@@ -143,7 +145,12 @@ class AboveThreshold(Mechanism):
         return (self.threshold_scale * each + self.scale * most + 3 * self.granularity) * (1 + 2.0**-40)
 
     def start(self, *, rng: Rng = None) -> AboveThresholdRun:
-        """Start a run, which compares one value at a time and costs epsilon in all."""
+        """Start a run, which compares one value at a time and costs epsilon in all.
+
+        Parameters
+        ----------
+        rng : as everywhere
+        """
         return AboveThresholdRun(self._native.start(rng))
 
     def release(self, values: Reals, *, rng: Rng = None) -> NDArray[np.bool_]:
@@ -153,6 +160,7 @@ class AboveThreshold(Mechanism):
         ----------
         values : array_like
             Finite real numbers, of one dimension. Integers up to 2**53 in magnitude.
+        rng : as everywhere
 
         Returns
         -------
@@ -205,6 +213,7 @@ class AboveThresholdRun:
         ----------
         value : float
             Finite; an integer of at most 2**53 in magnitude.
+        rng : as everywhere
 
         Raises
         ------

@@ -39,6 +39,7 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
+        epsilon : as everywhere
         count : int, default 1
             How many values are released at once.
 
@@ -55,6 +56,7 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
+        delta : as everywhere
         count : int, default 1
             How many values are released at once.
         """

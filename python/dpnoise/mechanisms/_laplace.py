@@ -16,6 +16,7 @@ class Laplace(RealNoise):
 
     Parameters
     ----------
+    epsilon : as everywhere
     sensitivity : float, default 1.0
         The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
@@ -66,6 +67,7 @@ class DiscreteLaplace(IntegerNoise):
 
     Parameters
     ----------
+    epsilon : as everywhere
     sensitivity : int, default 1
         The L1 sensitivity of the values; positive, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
 

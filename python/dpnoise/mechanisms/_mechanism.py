@@ -36,6 +36,7 @@ class Mechanism(ByName):
         ----------
         x : object
             The value of the query, as the mechanism takes it.
+        rng : as everywhere
 
         Returns
         -------
@@ -76,6 +77,10 @@ class Mechanism(ByName):
 
     def error(self, level: float = 0.95) -> float:
         """Bound the error of a release, or say why it cannot be bounded beforehand.
+
+        Parameters
+        ----------
+        level : as everywhere
 
         Raises
         ------

@@ -39,6 +39,10 @@ class Noise(Mechanism):
 
         For integers it is a whole number, for real values a multiple of the granularity and half a step for the
         rounding.
+
+        Parameters
+        ----------
+        level : as everywhere
         """
         return self._native.error(level, 1)
 
@@ -113,6 +117,7 @@ class RealNoise(Noise):
         ----------
         x : float or array_like
             Finite real values; integers up to 2**53 in magnitude.
+        threads, rng : as everywhere
 
         Returns
         -------
@@ -149,6 +154,7 @@ class IntegerNoise(Noise):
         ----------
         x : int or array_like of int
             In the range of int64, of any integer dtype.
+        threads, rng : as everywhere
 
         Returns
         -------

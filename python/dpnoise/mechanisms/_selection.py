@@ -54,6 +54,7 @@ class SelectionMechanism(Mechanism):
         ----------
         count : int
             The number of candidates; positive.
+        level : as everywhere
         """
         return self._native.error(count, level)
 
@@ -74,6 +75,7 @@ class OneOfMany(SelectionMechanism):
         scores : array_like
             A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
             magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
+        rng : as everywhere
         """
         return self._choices(scores, rng)[0]
 
@@ -95,6 +97,7 @@ class Exponential(OneOfMany):
 
     Parameters
     ----------
+    epsilon : as everywhere
     sensitivity : float, default 1.0
         The most that a score changes between neighbours, in the scores' unit; positive and finite.
     monotonic : bool, default False
@@ -149,6 +152,7 @@ class ReportNoisyMax(OneOfMany):
 
     Parameters
     ----------
+    epsilon : as everywhere
     sensitivity, monotonic : as for `Exponential`
 
     Notes
@@ -237,6 +241,7 @@ class TopK(SelectionMechanism):
             A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
             Integers up to 2**53 in magnitude. Scores more than 2**51 steps of the grid below the best one are clamped
             to that distance.
+        rng : as everywhere
 
         Returns
         -------

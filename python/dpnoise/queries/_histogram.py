@@ -34,9 +34,11 @@ class Histogram(CountingQuery):
         Values that differ: all texts, all numbers or all booleans. A pandas Categorical or CategoricalDtype, a polars
         Enum and an Arrow array with a dictionary stand for their categories. Give either ``edges`` or ``domain``, and
         do not take them from the data: use `StabilityHistogram` for that.
+    epsilon, relation : as everywhere
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> decades = queries.Histogram(edges=range(0, 101, 10), epsilon=1.0).release([23, 45, 31, 67])
     """
 
@@ -78,6 +80,7 @@ class Histogram(CountingQuery):
         ----------
         column : array_like
             Real numbers if the groups are bins, otherwise values of the type of the labels.
+        threads, rng : as everywhere
 
         Returns
         -------
@@ -128,6 +131,7 @@ class StabilityHistogram(CountingQuery):
 
     Parameters
     ----------
+    epsilon, relation : as everywhere
     delta : float
         Between 0 and 1. It should be much smaller than one over the number of people.
 
@@ -138,6 +142,7 @@ class StabilityHistogram(CountingQuery):
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> column = ["tea"] * 400 + ["coffee"] * 300 + ["xyzzy"]
     >>> drinks = queries.StabilityHistogram(epsilon=1.0, delta=1e-9).release(column)
     """
@@ -174,6 +179,7 @@ class StabilityHistogram(CountingQuery):
         ----------
         column : array_like
             All texts, all numbers or all booleans. Missing values are left out.
+        threads, rng : as everywhere
 
         Returns
         -------

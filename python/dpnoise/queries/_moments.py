@@ -58,6 +58,7 @@ class OfMoments(Query):
         rows : int, optional
             The number of rows of the column; positive. Under "add/remove", where it is private, the number of rows with
             a value.
+        level : as everywhere
 
         Raises
         ------
@@ -150,12 +151,17 @@ class Mean(OfMoments):
     A missing value (NaN, None, nulls) is left out under "add/remove", and counts as the middle of the bounds under
     "substitute".
 
+    Parameters
+    ----------
+    bounds, epsilon, relation : as everywhere
+
     References
     ----------
     Li, Lyu, Su and Yang (2016), "Differential privacy: from theory to practice", section 2.5, algorithm 2.4.
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> age = queries.Mean(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67])
     """
 
@@ -188,12 +194,14 @@ class Variance(OfMoments):
 
     Parameters
     ----------
+    bounds, epsilon : as everywhere
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which columns are neighbours. A missing value (NaN, None, nulls) is left out under "add/remove"; under
         "substitute" it counts as the middle of the bounds, with half of the largest squared distance.
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> spread = queries.Variance(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67]) ** 0.5
     """
 

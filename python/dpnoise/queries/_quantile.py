@@ -29,6 +29,7 @@ class Quantile(Query):
     ----------
     q : float
         Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
+    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The distance of candidates, a power of two; 1 for whole numbers. By default the finest that is allowed, 2**-52
         of the larger bound.
@@ -44,6 +45,7 @@ class Quantile(Query):
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> ninety = queries.Quantile(q=0.9, bounds=(0, 100), epsilon=1.0).release(range(100))
     """
 
@@ -100,6 +102,10 @@ class Quantile(Query):
         Of ``n`` values, clamped and rounded, with ``L`` below the release and ``G`` above it, ``q * n`` is at most this
         far from the interval from ``L`` to ``n - G``. The bound grows with the logarithm of the number of candidates: a
         factor of 1000 in the bounds costs ``14 * max(q, 1 - q) / epsilon`` rows at one granularity under "add/remove".
+
+        Parameters
+        ----------
+        level : as everywhere
         """
         return self._native.rank_error(level)
 
@@ -109,6 +115,7 @@ class Quantile(Query):
         Parameters
         ----------
         column : array_like of real numbers
+        rng : as everywhere
         """
         return self._native.release(_interchange.floats(column), rng)
 
@@ -121,10 +128,11 @@ class Median(Quantile):
 
     Parameters
     ----------
-    granularity : as for `Quantile`
+    bounds, epsilon, relation, granularity : as for `Quantile`
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> age = queries.Median(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67])
     """
 

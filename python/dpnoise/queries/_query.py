@@ -41,5 +41,10 @@ class CountingQuery(Query):
         return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error of each count from the noise, by the smallest sufficient whole number."""
+        """Bound the error of each count from the noise, by the smallest sufficient whole number.
+
+        Parameters
+        ----------
+        level : as everywhere
+        """
         return self._noise.error(level)

@@ -18,8 +18,13 @@ class Count(CountingQuery):
 
     Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
 
+    Parameters
+    ----------
+    epsilon, relation : as everywhere
+
     Examples
     --------
+    >>> from dpnoise import queries
     >>> ages = [23, 45, 31, 67]
     >>> retired = queries.Count(epsilon=1.0).release([age >= 65 for age in ages])
     """
@@ -41,6 +46,7 @@ class Count(CountingQuery):
         ----------
         column : array_like
             Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
+        rng : as everywhere
         """
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.
@@ -58,6 +64,7 @@ class Sum(Query):
 
     Parameters
     ----------
+    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The step of the grid, a power of two. By default the finest that is allowed: at least 2**-40 of the noise's
         scale and 2**-52 of the larger bound.
@@ -69,6 +76,7 @@ class Sum(Query):
 
     Examples
     --------
+    >>> from dpnoise import queries
     >>> hours = queries.Sum(bounds=(0, 80), epsilon=1.0).release([40, 37.5, 12, 168])
     """
 
@@ -116,6 +124,7 @@ class Sum(Query):
             At most the cores that the process may use. The default is all of them under "substitute", and one under
             "add/remove": there the number of rows is private, so the given number of threads is started for any number
             of rows.
+        rng : as everywhere
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
         return self._native.release(_interchange.floats(column), shared, rng)
@@ -128,5 +137,9 @@ class Sum(Query):
 
         It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most half
         a step more. The error from clamping is not included, since it is private.
+
+        Parameters
+        ----------
+        level : as everywhere
         """
         return self._native.error(level)

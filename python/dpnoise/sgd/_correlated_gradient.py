@@ -75,6 +75,7 @@ class CorrelatedGradient(GradientPrivacy):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise.sgd import BandedToeplitz, CorrelatedGradient, SingleEpoch
     >>> data, weights = np.ones((1000, 3)), np.zeros(3)
     >>> run = CorrelatedGradient(
@@ -171,6 +172,7 @@ class CorrelatedGradient(GradientPrivacy):
             The result of `CorrelatedGradientRun.state`, for equal parameters. This is checked before anything is drawn.
         key : NoiseKey
             The key of the run.
+        threads : as everywhere
 
         Raises
         ------
@@ -192,6 +194,7 @@ class CorrelatedGradient(GradientPrivacy):
         ----------
         batches : iterable of array_like, each of shape (n, d)
             The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
+        rng : as everywhere
         """
         given = [gradients_of(batch) for batch in batches]
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:

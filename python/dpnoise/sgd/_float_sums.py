@@ -51,6 +51,7 @@ class FloatSums(ByName):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise.sgd import BandedToeplitz, FloatSums, SingleEpoch
     >>> strategy = BandedToeplitz([1.0, 0.5, 0.375], steps=100)
     >>> noise = FloatSums(strategy, stddev=1.1 * strategy.sensitivity(SingleEpoch()))
@@ -122,6 +123,7 @@ class FloatSums(ByName):
             chooses what later steps take back.
         step : int
             The number of the step, from 0 and below the number of steps.
+        threads, rng : as everywhere
 
         Raises
         ------

@@ -97,6 +97,7 @@ def clip_and_sum(
         From 2**-80 to 2**80.
     out : ndarray, shape (d,), optional
         As everywhere; it shares no memory with ``gradients``.
+    threads : as everywhere
 
     Returns
     -------
@@ -122,6 +123,7 @@ def clip_and_sum(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise.sgd import clip_and_sum
     >>> gradients = np.array([[3.0, 4.0], [0.0, -0.5], [np.nan, 1.0]])
     >>> clip_and_sum(gradients, clip_norm=1.0).round(6)

@@ -111,6 +111,7 @@ class NoisyGradient(GradientPrivacy):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise.sgd import NoisyGradient, poisson_sample
     >>> data, weights = np.ones((1000, 3)), np.zeros(3)
     >>> noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=1.1, expected_batch_size=100)
@@ -148,6 +149,7 @@ class NoisyGradient(GradientPrivacy):
             As for `clip_and_sum`. An empty batch, n = 0, makes a step of noise alone: skipping it would reveal that it
             was empty.
         out : as for `clip_and_sum`
+        threads, rng : as everywhere
 
         Returns
         -------
@@ -170,6 +172,7 @@ class NoisyGradient(GradientPrivacy):
         gradients : list or tuple of ndarray, real numbers of at most 64 bits, shape (n, ...)
             An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
             arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
+        threads : as everywhere
 
         Returns
         -------
@@ -190,6 +193,7 @@ class NoisyGradient(GradientPrivacy):
             The result of `clipped_sum`, or the sum of several results.
         dtype : float32 or float64, default float32
             The dtype of the step; the noisy sum is rounded to it once.
+        threads, rng : as everywhere
 
         Returns
         -------
@@ -228,6 +232,7 @@ class NoisyGradient(GradientPrivacy):
         Parameters
         ----------
         d : as for `sensitivity`, and positive
+        level : as everywhere
         """
         sensitivity = self.sensitivity(integer(d, "d", range(1, 2**53)))
         # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1

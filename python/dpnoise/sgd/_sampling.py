@@ -21,6 +21,7 @@ def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.in
         The number of examples, from 0 to 2**62.
     sample_rate : float
         The probability, above 0 and at most 1; exact, every binary digit of it counts.
+    rng : as everywhere
 
     Returns
     -------

@@ -52,6 +52,7 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8])
     4
     >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8], relation="substitute")
@@ -90,6 +91,7 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> stability.mode_distance(["tea"] * 9 + ["coffee"] * 4)
     4
     """
@@ -132,6 +134,7 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> stability.iqr_distance(range(1000))  # the range is 500, and leaves [256, 512) at 512
     12
     """

@@ -88,6 +88,7 @@ class StableMechanism(Mechanism):
         ----------
         x : object
             The data, as for `release`.
+        rng : as everywhere
 
         Returns
         -------

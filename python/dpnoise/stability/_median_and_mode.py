@@ -42,6 +42,7 @@ class StableValue(StableMechanism):
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> votes = {"tea": 9000, "coffee": 4000}
     >>> gap = votes["tea"] - votes["coffee"]  # one vote more or less changes it by at most 1
     >>> stability.StableValue(epsilon=1.0, delta=1e-6).release(("tea", gap - 1))
@@ -64,6 +65,7 @@ class StableValue(StableMechanism):
             The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
             neighbours and is 0 or less if any neighbour has a different answer. The neighbouring relation is the one
             for which this holds.
+        rng : as everywhere
         """
         return self._attempt(x, rng).value
 
@@ -133,6 +135,7 @@ class StableMedian(_StableStatistic):
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> stability.StableMedian(epsilon=1.0, delta=1e-6).release([39.0] * 90 + [52.0] * 10)
     39.0
     """
@@ -146,6 +149,7 @@ class StableMedian(_StableStatistic):
         ----------
         x : array_like
             Finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : as everywhere
 
         Returns
         -------
@@ -190,6 +194,7 @@ class StableMode(_StableStatistic):
 
     Examples
     --------
+    >>> from dpnoise import stability
     >>> stability.StableMode(epsilon=1.0, delta=1e-6).release(["tea"] * 90 + ["coffee"] * 10)
     'tea'
     """
@@ -205,6 +210,7 @@ class StableMode(_StableStatistic):
         ----------
         x : array_like
             All finite numbers, all texts, all bytes or all booleans.
+        rng : as everywhere
 
         Returns
         -------

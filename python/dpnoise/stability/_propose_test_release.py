@@ -62,6 +62,7 @@ class ProposeTestRelease(StableMechanism):
     So if these two are no further apart than the bound, nobody can move it by more than the bound, even after k - 1
     others have changed.
 
+    >>> import numpy as np
     >>> from dpnoise import Laplace, datasets, stability
     >>> def distance(ages, bound):
     ...     x, middle = np.sort(np.clip(ages, 0, 100)), (len(ages) - 1) // 2
@@ -117,6 +118,7 @@ class ProposeTestRelease(StableMechanism):
         ----------
         data : object
             The argument of `distance` and `answer`.
+        rng : as everywhere
 
         Returns
         -------

@@ -106,6 +106,7 @@ class StableScale(StableMechanism):
         ----------
         x : array_like
             Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : as everywhere
 
         Returns
         -------

@@ -83,6 +83,8 @@ class StableBootstrap(StableMechanism):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dpnoise import stability
     >>> visits = np.random.default_rng().poisson([3.0, 1.0, 0.5], size=(20_000, 3))
     >>> stability.StableBootstrap(f="argmax_column_sum", epsilon=5.0, delta=1e-6).release(visits)
     0
@@ -134,6 +136,7 @@ class StableBootstrap(StableMechanism):
             rows.
         threads : int, optional
             For native functions only.
+        rng : as everywhere
 
         Raises
         ------

@@ -90,6 +90,8 @@ class SubsampleAndAggregate(StableMechanism):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dpnoise import stability
     >>> heights = np.random.default_rng().normal(170, 10, 5000)
     >>> spread = stability.SubsampleAndAggregate(f=np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0)
     >>> about_10 = spread.release(heights)
@@ -172,6 +174,7 @@ class SubsampleAndAggregate(StableMechanism):
             The rows, at least as many as blocks, along the first dimension of a NumPy array; pandas, polars and Arrow
             are taken by position. Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns
             of dtype object may hold any objects.
+        rng : as everywhere
 
         Returns
         -------

@@ -91,7 +91,9 @@ def low_order_bits(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise import Laplace
+    >>> from dpnoise.audit import attacks
     >>> attacks.low_order_bits(Laplace(epsilon=0.5), n=10_000).refuted
     False
     >>> attacks.low_order_bits(lambda x: x + np.random.laplace(0, 2), epsilon=0.5, scale=2, n=10_000).refuted

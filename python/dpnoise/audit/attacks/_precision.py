@@ -109,7 +109,9 @@ def precision(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpnoise import Laplace
+    >>> from dpnoise.audit import attacks
     >>> attacks.precision(Laplace(epsilon=0.5), n=10_000).refuted
     False
     >>> attacks.precision(lambda x: x + np.random.laplace(0, 2), epsilon=0.5, n=10_000).refuted

@@ -106,6 +106,7 @@ def timing(
     Examples
     --------
     >>> from dpnoise import Laplace
+    >>> from dpnoise.audit import attacks
     >>> report = attacks.timing(Laplace(epsilon=0.1), n=1000)
     >>> report.n
     1000
