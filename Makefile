@@ -89,7 +89,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
 	scripts/test_aarch64.sh
 
-constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON QEMU)
+constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)
 	$(PYTHON) scripts/constant_time.py
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
