@@ -4,7 +4,7 @@
 //! those in which it is set.
 
 use dpnoise_kernels::arch::popcount::add_column_counts;
-use dpnoise_kernels::memory::{OutOfMemory, zeroed};
+use dpnoise_kernels::memory::zeroed;
 
 use super::Reports;
 use crate::error::Error;
@@ -82,11 +82,12 @@ fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &
     let groups = counters.len() / group_counters;
     let group_of = |row: &[u8]| usize::from(u16::from_le_bytes([row[0], row[1]]));
     let mut rejected = 0;
-    let mut bits: Vec<u8> = vec![];
     for some in reports.chunks((BYTES_AT_ONCE / width).max(1) * width) {
         // A counting sort: where each group's reports begin, with those of no group at the end.
         let mut ends = zeroed::<u32>(groups + 1)?;
         some.chunks_exact(width).for_each(|row| ends[group_of(row).min(groups)] += 1);
+        let most = ends[..groups].iter().max().map_or(0, |&most| most as usize);
+        let mut bits = zeroed::<u8>(most * bits_bytes)?;
         let mut total = 0;
         for end in &mut ends {
             (*end, total) = (total, total + *end);
@@ -100,13 +101,12 @@ fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &
         let mut start = 0;
         for (&end, counters) in ends.iter().zip(counters.chunks_exact_mut(group_counters)) {
             let own = &order[start..end as usize];
-            bits.clear();
-            bits.try_reserve(own.len() * bits_bytes).map_err(|_| OutOfMemory)?;
-            for &index in own {
-                bits.extend_from_slice(&some[index as usize * width..][HEADER_BYTES..width]);
+            let bits = &mut bits[..own.len() * bits_bytes];
+            for (bits, &index) in bits.chunks_exact_mut(bits_bytes).zip(own) {
+                bits.copy_from_slice(&some[index as usize * width..][HEADER_BYTES..width]);
             }
-            counters[0] += u64::from(end) - start as u64;
-            add_column_counts(instructions, &bits, bits_bytes, &mut counters[1..])?;
+            counters[0] += own.len() as u64;
+            add_column_counts(instructions, bits, bits_bytes, &mut counters[1..])?;
             start = end as usize;
         }
         rejected += order.len() as u64 - start as u64;
