@@ -14,17 +14,21 @@ from typing import Any
 TUTORIAL = Path(__file__).parents[1] / "docs/tutorial"
 _CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OUTPUT = re.compile(r"^```\{\.text \.output\}\n.*?^```$", re.MULTILINE | re.DOTALL)
+_PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https://)([^)#]*)(#[^)]*)?\)")
 
 
 def _text(markdown: str) -> str:
-    """Return Markdown as notebooks show it: formulas between dollars, links to other notebooks only, no outputs."""
+    """Return Markdown as notebooks show it: formulas between dollars, links to other notebooks only, no outputs.
+
+    Pictures are left out, since they are drawn when the site is built.
+    """
 
     def link(found: re.Match[str]) -> str:
         page = Path(found[2])
         return f"[{found[1]}]({page.with_suffix('.ipynb')})" if (TUTORIAL / page).parent == TUTORIAL else found[1]
 
-    markdown = _OUTPUT.sub("", markdown)
+    markdown = _PICTURE.sub("", _OUTPUT.sub("", markdown))
     markdown = re.sub(r"\\\((.*?)\\\)", r"$\1$", markdown, flags=re.DOTALL)
     markdown = re.sub(r"\\\[(.*?)\\\]", r"$$\1$$", markdown, flags=re.DOTALL)
     return _LINK.sub(link, markdown).strip()

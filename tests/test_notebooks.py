@@ -31,7 +31,7 @@ def test_the_cells_are_the_blocks_of_the_page(chapter):
     assert len(code) == page.count("```python\n") > 0
     assert all(f"```python\n{block}\n```" in page for block in code)
     text = "\n".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
-    assert not any(left in text for left in (r"\(", r"\[", "```python", ".md)", ".md#"))
+    assert not any(left in text for left in (r"\(", r"\[", "![", "```python", ".md)", ".md#"))
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
 
 
