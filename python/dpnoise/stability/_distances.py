@@ -86,7 +86,7 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
     References
     ----------
-    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 7.2; Smith and Thakurta
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 7.3; Smith and Thakurta
     (2013), "Differentially private feature selection via stability arguments, and the robustness of the lasso".
 
     Examples

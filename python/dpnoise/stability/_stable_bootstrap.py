@@ -78,8 +78,8 @@ class StableBootstrap(StableMechanism):
     References
     ----------
     Smith and Thakurta (2013), "Differentially private feature selection via stability arguments, and the robustness of
-    the lasso"; Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 14 and Theorem
-    7.4.
+    the lasso"; Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 14, Theorem 7.3
+    and Lemma 7.4.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class SubsampleAndAggregate(StableMechanism):
     ----------
     Nissim, Raskhodnikova and Smith (2007), "Smooth sensitivity and sampling in private data analysis", section 4; Smith
     (2011), "Privacy-preserving statistical estimation with optimal convergence rates"; Dwork and Roth (2014), "The
-    algorithmic foundations of differential privacy", section 7.3.
+    algorithmic foundations of differential privacy", section 7.1.
 
     Examples
     --------
