@@ -1,5 +1,6 @@
 """``dpnoise demo``."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,3 +59,25 @@ def test_bad_epsilon(refuse: Callable[..., str], tmp_path: Path, epsilon: str) -
 
 def test_bad_chart_suffix(refuse: Callable[..., str]) -> None:
     assert refuse("demo", "--plot", "chart.bmp") == "the plot must end in .png or .svg or .pdf, got 'chart.bmp'"
+
+
+def words_and_colours(picture: str) -> set[str]:
+    """Return what does not depend on the noise; numbers at the axis do."""
+    return set(re.findall(r"(?<=>)[^<>\d]+(?=</text>)|#[0-9a-f]{6}", picture))
+
+
+def test_the_pictures_of_the_readme_are_those_of_the_demo(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    import demo_picture
+
+    demo_picture.main(tmp_path)
+    for name in ("demo.svg", "demo_dark.svg"):
+        kept = (demo_picture.FOLDER / name).read_text(encoding="utf-8")
+        drawn = words_and_colours((tmp_path / name).read_text(encoding="utf-8"))
+        assert {"Prof-specialty", "local estimate"} < drawn
+        assert words_and_colours(kept) == drawn
+        assert words_and_colours(kept.replace("Prof-specialty", "Prof")) != drawn
+        assert len(kept) < 30_000
+    light, dark = ((demo_picture.FOLDER / name).read_text(encoding="utf-8") for name in ("demo.svg", "demo_dark.svg"))
+    assert demo_picture.on_dark(light) == dark
+    assert "#222222" not in dark

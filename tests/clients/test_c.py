@@ -111,6 +111,24 @@ def test_the_code_of_the_page_makes_a_message(suffix: str, tmp_path: Path) -> No
     assert (accumulator.n, accumulator.rejected) == (1, 0)
 
 
+def test_the_commands_of_the_page_compile_its_code(tmp_path: Path) -> None:
+    page = (CLIENT / "README.md").read_text(encoding="utf-8")
+    for suffix in ("c", "cpp"):
+        (source,) = re.findall(rf"```{suffix}\n(.*?)```", page, re.DOTALL)
+        (tmp_path / f"program.{suffix}").write_text(source, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "PKG_CONFIG_PATH": str((FFI / "lib/pkgconfig").absolute()),
+        "LD_LIBRARY_PATH": str((FFI / "lib").absolute()),
+    }
+    commands = re.findall(r"^c(?:c|\+\+) .*", page, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        done = run("sh", "-ec", f"{command}\n./a.out > message\nrm a.out", cwd=tmp_path, env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (tmp_path / "message").stat().st_size == 13
+
+
 WATCHED = [
     local.PrefixExtension(epsilon=1.0, bits=63, step=8, rows=10, width=1024),
     local.SquareWave(k=15, epsilon=1.0),

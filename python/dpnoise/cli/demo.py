@@ -40,7 +40,7 @@ def demo(
     if undrawn is None:
         plot.parent.mkdir(parents=True, exist_ok=True)
         check_target(plot)
-    record = _compare(epsilon, threads)
+    record = compare(epsilon, threads)
     record["plot"] = None if undrawn else str(plot)
 
     def show() -> None:
@@ -51,10 +51,11 @@ def demo(
         print(undrawn or f"Chart: {plot}")
         print(datasets.ADULT_ATTRIBUTION)
 
-    deliver(show, lambda: None if undrawn else _draw(plot, record))
+    title = f"Occupations in the Adult census, epsilon = {epsilon:g}, {100 * _LEVEL:g} % intervals"
+    deliver(show, lambda: None if undrawn else draw(record, title, path=plot))
 
 
-def _compare(epsilon: float, threads: int | None) -> dict[str, Any]:
+def compare(epsilon: float, threads: int | None) -> dict[str, Any]:
     """Make the local estimate and the central release, and return both beside the true counts."""
     codes, labels = datasets.adult_occupations()
     truth = np.bincount(codes, minlength=len(labels)).astype(np.float64)
@@ -110,7 +111,9 @@ def _reason_not_to_draw() -> str | None:
     return None
 
 
-def _draw(plot: Path, record: dict[str, Any]) -> None:
+def draw(record: dict[str, Any], title: str | None = None, **target: Any) -> None:
+    """Draw what `compare` returned, on the `path` or `ax` that `dpnoise.plots.histogram` takes."""
+
     def column(name: str) -> list[Any]:
         return [row[name] for row in record["occupations"]]
 
@@ -118,8 +121,7 @@ def _draw(plot: Path, record: dict[str, Any]) -> None:
         "local estimate": (column("local_estimate"), column("local_lower"), column("local_upper")),
         "central release": (column("central_release"), column("central_lower"), column("central_upper")),
     }
-    title = f"Occupations in the Adult census, epsilon = {record['epsilon']:g}, {100 * _LEVEL:g} % intervals"
-    plots.histogram(column("occupation"), series, column("true_count"), title, path=plot)
+    plots.histogram(column("occupation"), series, column("true_count"), title, **target)
 
 
 def _print_comparison(record: dict[str, Any]) -> None:

@@ -1,0 +1,205 @@
+"""What the READMEs say holds: commands, dependencies, links, and the figures of the front page."""
+
+import re
+import shlex
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from benches.libraries import LIBRARIES, library
+from benches.page import number
+from benches.record import WHOLE, kept
+
+ROOT = Path(__file__).parents[2]
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def files(pattern):
+    """Return the names of files of the sources, not of copies that were built."""
+    names = [path.relative_to(ROOT) for path in sorted(ROOT.glob(pattern))]
+    return [str(name) for name in names if not {"dist", "target"} & {*name.parts}]
+
+
+READMES = ["README.md", *(name for top in ("clients", "python", "rust") for name in files(f"{top}/**/README.md"))]
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def commands(page):
+    """Yield the words of each command: in blocks for a shell, in code within a line, and in comments of other code."""
+    blocks = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+    lines = []
+    for language, code in blocks.findall(page):
+        if language == "sh":
+            lines += code.splitlines()
+        elif language != "python":
+            lines += re.findall(r"\bdpnoise [a-z][^`\n]*", code)
+    spans = [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", blocks.sub("", page))]
+    for line in lines + [code for code in spans if code.partition(" ")[0] in CHECKS and " " in code]:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        for between, words in groupby(lexer, lambda word: set(word) <= set("();<>|&$")):
+            if not between:
+                yield list(words)
+
+
+def is_made(words):
+    makefiles = text("Makefile") + text("clients/clients.mk")
+    variables = [word.partition("=")[0] for word in words if "=" in word]
+    targets = [word for word in words if "=" not in word]
+    return all(f"$({name})" in makefiles for name in variables) and all(
+        re.search(rf"^{re.escape(target)}:", makefiles, re.MULTILINE) for target in targets
+    )
+
+
+def is_parsed(words):
+    """Say whether the parser of the program takes the words. A command without any is only named."""
+    typer = pytest.importorskip("typer", reason="the extra `cli` is not installed")
+    from dpnoise.cli.app import app_for
+
+    command = typer.main.get_command(app_for(words)).commands.get(words[0])
+    try:
+        return command is not None and (not words[1:] or bool(command.make_context(words[0], words[1:])))
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # as the errors of the parser have
+            raise
+        return False
+
+
+def is_installed(words):
+    extras = re.findall(r"[\w-]+", words[1].removeprefix("."))
+    return words[0] == "install" and all(f"\n{extra} = [" in text("pyproject.toml") for extra in extras)
+
+
+def is_built(words):
+    packages = [text(manifest) for manifest in files("rust/*/Cargo.toml")]
+    return words[:3] == ["build", "--release", "--package"] and any(f'name = "{words[3]}"' in one for one in packages)
+
+
+CHECKS = {
+    "make": is_made,
+    "dpnoise": is_parsed,
+    "pip": is_installed,
+    "cargo": is_built,
+    "go": lambda words: words[0] == "get" and text("clients/go/go.mod").startswith(f"module {words[1]}\n"),
+    "npm": lambda words: (
+        words == ["install", "./clients/web/dist"] and f"dist={words[1][2:]}\n" in text("scripts/build_web.sh")
+    ),
+    # tests/clients/test_c.py runs these.
+    **dict.fromkeys(("cc", "c++", "pkg-config", "sed"), lambda _: True),
+}
+
+
+def wrong_commands(page):
+    return [words for words in commands(page) if words[0] not in CHECKS or not CHECKS[words[0]](words[1:])]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_command_exists(name):
+    assert wrong_commands(text(name)) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```js\nmessage(7); // for dpnoise aggregate --messages\n```\n",
+        "```sh\ndpnoise ledger a.db  # right\ndpnoise ledger a.db --wrong\n```\n",
+        "`dpnoise estimate\n--wrong a`",
+        "```sh\nmake demo test-pascal\n```\n",
+        "`make ffi WRONG=1`",
+        "```sh\nrm -r everything\n```\n",
+        "`pip install '.[cli,wrong]'`",
+        "`cargo build --release --package dpnoise-wrong`",
+        "`go get github.com/dpnoise/wrong`",
+    ],
+)
+def test_a_wrong_command_is_noticed(page):
+    assert len(wrong_commands(page)) == 1
+
+
+def test_the_commands_are_found():
+    assert {words[0] for name in READMES for words in commands(text(name))} == CHECKS.keys()
+
+
+# --- dependencies and links ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", files("rust/*/README.md"))
+def test_a_crate_begins_with_its_dependency(name):
+    _, begin, code = text(name).partition("\n```")
+    [(crate, version)] = re.findall(r'^([\w-]+) = "([\d.]+)"', code.partition("\n```")[0], re.MULTILINE)
+    assert begin
+    assert code.startswith("toml\n[dependencies]\n")
+    assert f'\n{crate} = {{ path = "rust/{crate.removeprefix("dpnoise-")}", version = "{version}.' in text("Cargo.toml")
+
+
+@pytest.mark.parametrize("name", [*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_linked_files_exist(name):
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)|src(?:set)?=\"(.*?)\"|`(scripts/[\w/.]+)`", text(name))
+    for target in ["".join(found) for found in targets]:
+        folder = ROOT if target.startswith("scripts/") else (ROOT / name).parent
+        assert target.startswith("https://") or (folder / target).exists(), target
+
+
+# --- the front page --------------------------------------------------------------------------------------------------
+
+PAGE = text("README.md")
+RECORD = kept()[WHOLE]
+ENTRANTS = {
+    "**dpnoise**": RECORD.ours,
+    "OpenDP": "opendp",
+    "diffprivlib": "diffprivlib",
+    "python-dp (Google)": "python-dp",
+    "NumPy": "NumPy laplace, PCG64",
+}
+"""The entrants of the record by the first cells of the rows."""
+
+
+def said(page):
+    """Return the cells for exact, secure and ns per sample by row, the ratios by library, our ns, and the record."""
+    rows = re.findall(r"^\| (.+?) \| (yes|no)\b.*? \| (yes|no) \| .* \| ([\d.]+) \|$", page, re.MULTILINE)
+    ratios = re.findall(r"([\d.]+) times\s+as\s+fast\s+as\s+(\w+)", page)
+    [(date, cpu, instruction_set)] = re.findall(r"the record of ([\d-]+)\].*\n\((.*), (.*)\)", page)
+    return (
+        {name: cells for name, *cells in rows},
+        {name: ratio for ratio, name in ratios},
+        re.findall(r"noise takes ([\d.]+) ns", page),
+        [date, cpu, instruction_set.replace("-", "").lower()],
+    )
+
+
+def known():
+    """Return the same from the record and the list of libraries."""
+    table = RECORD.tables["Discrete Laplace"]
+    libraries = {name: LIBRARIES[library(entrant)] for name, entrant in ENTRANTS.items()}
+    ns = {name: number(table.amounts[entrant]["10"]) for name, entrant in ENTRANTS.items()}
+    return (
+        {name: [library.exact, library.secure, ns[name]] for name, library in libraries.items()},
+        {name: number(table.factors(RECORD.ours, ENTRANTS[name])["10"]) for name in ("OpenDP", "diffprivlib", "NumPy")},
+        [ns["**dpnoise**"]],
+        [RECORD.date, RECORD.cpu, RECORD.instruction_set],
+    )
+
+
+def test_the_figures_are_those_of_the_record():
+    assert said(PAGE) == known()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("**1827 times", "**1872 times"),
+        ("takes 3.84 ns", "takes 3.48 ns"),
+        ("| 7016 |", "| 7061 |"),
+        ("| no, but", "| yes, but"),
+        ("record of 2026", "record of 2025"),
+    ],
+)
+def test_a_wrong_figure_is_noticed(right, wrong):
+    assert PAGE.count(right) == 1
+    assert said(PAGE.replace(right, wrong)) != known()
