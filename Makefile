@@ -62,8 +62,8 @@ test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environ
 	$(TUMULT)/bin/python -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
 		tests/test_readme.py -k tumult
 
-test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus (PyTorch takes 5 GB)
-	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
+test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus, and the chapter on PyTorch (PyTorch takes 5 GB)
+	$(BIN)/python -m pytest tests/backends tests/test_readme.py tests/test_notebooks.py -k 'opacus or pytorch'
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the long forms of others, with SAMPLES=10000000 each, and kill ledgers

@@ -1,6 +1,7 @@
 """Turn the chapters of the tutorial into Jupyter notebooks: python scripts/notebooks.py FOLDER.
 
-A notebook is JSON, in the format nbformat 4.5. Its code cells are the python blocks of the page, which the tests run.
+A notebook is JSON, in the format nbformat 4.5. Its code cells are the blocks of code of the page: Python, which
+the tests run, and `pip install`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 TUTORIAL = Path(__file__).parents[1] / "docs/tutorial"
-_CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```(?:python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OUTPUT = re.compile(r"^```\{\.text \.output\}\n.*?^```$", re.MULTILINE | re.DOTALL)
 _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https://)([^)#]*)(#[^)]*)?\)")
@@ -35,11 +36,11 @@ def _text(markdown: str) -> str:
 
 
 def notebook(page: str) -> dict[str, Any]:
-    """Return the notebook of a page: a cell for each python block, and one for the text between two of them."""
+    """Return the notebook of a page: a cell for each block of code, and one for the text between two of them."""
     cells: list[dict[str, Any]] = []
     for number, part in enumerate(_CODE.split(page)):
         is_code = number % 2 == 1
-        source = part.rstrip("\n") if is_code else _text(part)
+        source = re.sub("^pip ", "%pip ", part.rstrip("\n")) if is_code else _text(part)
         if source:
             cell = {"cell_type": "code" if is_code else "markdown", "id": f"cell-{number}", "metadata": {}}
             cells.append(cell | {"source": source} | ({"execution_count": None, "outputs": []} if is_code else {}))

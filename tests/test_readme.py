@@ -17,7 +17,7 @@ OF_ENGINES = ROOT / "docs/guide/engines.md"
 
 BACKENDS = ROOT / "docs/backends"
 """A page is named as the package of the library that it shows, or nearly so."""
-PACKAGES = {"tumult": "tmlt.core"}
+PACKAGES = {BACKENDS / "tumult.md": "tmlt.core", ROOT / "docs/tutorial/sgd_pytorch.md": "torch"}
 
 
 # What Opacus, PyTorch and JAX Privacy say whenever they are used.
@@ -28,8 +28,8 @@ PACKAGES = {"tumult": "tmlt.core"}
     "page", [page for page in PAGES if page != OF_ENGINES], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_code_of_the_page_prints_what_it_shows(page, tmp_path, monkeypatch):
-    if page.parent == BACKENDS:
-        package = PACKAGES.get(page.stem, page.stem)
+    if page.parent == BACKENDS or page in PACKAGES:
+        package = PACKAGES.get(page, page.stem)
         pytest.importorskip(package, reason=f"shows {package}, which is not installed")
     monkeypatch.chdir(tmp_path)
     assert differences(page, run_blocks(page)) == ""

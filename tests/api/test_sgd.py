@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
+import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -447,6 +450,16 @@ def test_epsilon_spent_agrees_with_dp_accounting(
     spent = epsilon_spent(noise_multiplier=multiplier, sample_rate=rate, steps=steps, delta=delta, method=method)
     known = by_dp_accounting(multiplier, rate, steps, delta, method)
     assert known * (1 - (1e-5 if rate == 1 else 1e-9)) <= spent <= known * (1 + 1e-5) + 1e-7
+
+
+@pytest.mark.parametrize(
+    "cost", [partial(epsilon_spent, noise_multiplier=1.0), partial(noise_multiplier_for, epsilon=1.0)]
+)
+def test_without_the_extra_it_says_in_one_line_what_to_install(cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    line = "this needs dp_accounting: pip install 'dpnoise[accounting]'"
+    with pytest.raises(ImportError, match=f"^{re.escape(line)}$"):
+        cost(sample_rate=0.1, steps=10, delta=1e-5)
 
 
 def test_fifty_settings_are_compared() -> None:
