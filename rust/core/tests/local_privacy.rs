@@ -342,7 +342,7 @@ fn randomized_response_keeps_its_promise() {
     for epsilon in epsilons() {
         check(&Protocol::from(RandomizedResponse::new(epsilon).unwrap()));
     }
-    for p in [0.5 + 2f64.powi(-21), 0.6, 0.8, 0.999, 1.0 - 1e-13] {
+    for p in [0.500_000_5, 0.6, 0.8, 0.999, 1.0 - 1e-13] {
         check(&Protocol::from(RandomizedResponse::with_p(p).unwrap()));
     }
     let coins = RandomizedResponse::coin_flips();

@@ -17,6 +17,7 @@
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::power_of_two;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
@@ -138,8 +139,7 @@ impl Family for RandomizedResponse {
         if (p, planes) == (of_epsilon.flip.p(), of_epsilon.flip.planes().into()) {
             return Ok(of_epsilon);
         }
-        let one = 2f64.powi(i32::try_from(planes).unwrap_or(i32::MAX));
-        Self::with_p(p as f64 / one).map_err(|_| inconsistent())
+        Self::with_p(p as f64 * power_of_two(-(planes.min(64) as i32))).map_err(|_| inconsistent())
     }
 
     fn epsilon(&self) -> f64 {
@@ -208,10 +208,10 @@ mod tests {
 
     #[test]
     fn a_given_p_is_used_exactly() {
-        for p in [0.8, 0.75, 0.5625, 0.999, 1.0 - 1e-13, 0.5 + 2f64.powi(-21), 0.6f64.next_up()] {
+        for p in [0.8, 0.75, 0.5625, 0.999, 1.0 - 1e-13, 0.500_000_5, 0.6f64.next_up()] {
             let response = RandomizedResponse::with_p(p).unwrap();
             let (flip, made) = (response.flip(), Protocol::from(response));
-            assert_eq!(flip.p() as f64 / 2f64.powi(flip.planes() as i32), p);
+            assert_eq!(flip.p() as f64 / power_of_two(flip.planes() as i32), p);
             assert_eq!(flip.q(), (1 << flip.planes()) - flip.p());
             assert!(flip.p() % 2 == 1, "the fewest planes");
             assert_eq!(response.epsilon, made.epsilon());
