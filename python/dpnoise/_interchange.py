@@ -90,8 +90,9 @@ Real = float | np.integer[Any] | np.floating[Any]
 Integers = Foreign | Items[Integer | Foreign | Items[Any]]
 Reals = Foreign | Items[Real | Foreign | Items[Any]]
 Texts = Foreign | Items[str] | Items[bytes]
-Answers = Foreign | Items[Integer | str | np.bool_]
-"""Numbers of values from 0 to k - 1, or labels, which are texts, integers or booleans."""
+Answer = Integer | str | np.bool_
+Answers = Foreign | Items[Answer] | Answer
+"""Numbers of values from 0 to k - 1, or labels, which are texts, integers or booleans; or a single one."""
 
 Labels: TypeAlias = Any
 """A list of labels: a sequence, an array or a column of them, or a type or column that has them as its categories."""

@@ -40,6 +40,16 @@ def test_only_the_counts_change(post: str) -> None:
     assert not processed.counts.flags.writeable
 
 
+def test_relative_errors() -> None:
+    result = estimate("base-cut")
+    assert 0 < np.count_nonzero(result.counts) < 6
+    for i, count in enumerate(result.counts):
+        expected = result.standard_errors[i] / count if count > 0 else np.inf
+        assert result.relative_errors[i] == expected
+    assert np.isinf(PROTOCOL.accumulator().estimate().relative_errors).all()
+    assert np.isfinite(PROTOCOL.simulate([10**6] * 6).relative_errors).all()
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(0, 10**6))
 @settings(max_examples=300, deadline=None)
 def test_methods_keep_what_they_promise(counts: list[float], n: int) -> None:

@@ -3,7 +3,11 @@
 import json
 import math
 import pickle
+import warnings
+from fractions import Fraction
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,7 +25,11 @@ ENCODINGS = [
     local.UnaryEncoding(k=1000, p=0.4, q=0.123),
     local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
 ]
-RESPONSES = [local.RandomizedResponse(epsilon=1.0), local.RandomizedResponse.coin_flips()]
+RESPONSES = [
+    local.RandomizedResponse(epsilon=1.0),
+    local.RandomizedResponse.coin_flips(),
+    local.RandomizedResponse(p=0.8),
+]
 DIRECT = [
     local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
     local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0),
@@ -133,6 +141,38 @@ def test_known_probabilities():
     assert subset.p + 999 * subset.q == pytest.approx(subset.omega, rel=1e-12)
 
 
+def test_a_given_probability_of_the_truth_is_used():
+    coarse, given = local.RandomizedResponse(epsilon=math.log(4)), local.RandomizedResponse(p=0.8)
+    assert coarse.p < 0.79981
+    exact = Fraction(0.8) / (1 - Fraction(0.8))
+    assert (given.p, given.q, Fraction(given.p) + Fraction(given.q)) == (0.8, 1 - 0.8, 1)
+    assert given.epsilon == given.requested_epsilon
+    with mpmath.workdps(50):
+        assert mpmath.log(mpmath.mpf(exact.numerator) / exact.denominator) <= given.epsilon
+        assert mpmath.log(mpmath.mpf(exact.numerator) / exact.denominator) > math.nextafter(given.epsilon, 0)
+    assert repr(given) == "RandomizedResponse(p=0.8)"
+    assert repr(local.RandomizedResponse(p=0.8, domain=["no", "yes"])) == (
+        "RandomizedResponse(domain=('no', 'yes'), p=0.8)"
+    )
+    assert local.RandomizedResponse(p=0.75) == RESPONSES[1]
+    for fraction in (Fraction(4, 5), Fraction(2, 3), Fraction(999, 1000)):
+        used = Fraction(local.RandomizedResponse(p=fraction).p)
+        assert fraction - Fraction(1, 2**53) < used < fraction
+
+
+def test_probabilities_of_the_truth_that_cannot_be_used():
+    make = local.RandomizedResponse
+    for p in (0.5, 0, 1, 1.0, -0.8, Fraction(1, 3), math.nan, math.inf):
+        refuses(ParameterError, "p must be a probability between 1/2 and 1, both excluded, got ", make, p=p)
+    for p in (0.5 + 2**-40, 1 - 2**-50):
+        message = f"p must be a probability whose epsilon = ln(p / (1 - p)) is between 2**-20 and 32, got {p!r}"
+        refuses(ParameterError, message, make, p=p)
+    for p in ("0.8", True, [0.8]):
+        refuses(TypeError, "p must be a number, got ", make, p=p)
+    refuses(ParameterError, "either epsilon or p must be given, got both", make, epsilon=1.0, p=0.8)
+    refuses(TypeError, "epsilon must be a number, got None: give either epsilon or p", make)
+
+
 def test_variances_follow_the_law():
     for protocol in PROTOCOLS:
         for f in (0.0, 0.3, 1.0) if protocol not in SUMMED else ():
@@ -208,6 +248,38 @@ def test_encoded_rows_are_one_hot(protocol):
     assert not bits[:, protocol.k :].any()
 
 
+@pytest.mark.parametrize("protocol", [*ENCODINGS, local.SubsetSelection(k=15, epsilon=1.0)], ids=repr)
+def test_bits_of_reports(protocol):
+    reports = protocol.perturb(np.arange(200) % protocol.k)
+    bits = protocol.bits(reports)
+    assert (bits.shape, bits.dtype) == ((200, protocol.k), np.uint8)
+    for v in range(protocol.k):
+        assert np.array_equal(bits[:, v], reports[:, v // 8] >> v % 8 & 1)
+    refuses(ParameterError, "reports must have shape (n, ", protocol.bits, reports[:, :-1])
+    refuses(TypeError, "reports must be a NumPy array of dtype uint8", protocol.bits, bits.astype(int))
+
+
+@pytest.mark.parametrize("labels", [["tea", "milk", "none"], [10, 20, 30], [False, True]], ids=str)
+def test_one_value_is_a_person(labels):
+    for make in (local.OptimizedUnaryEncoding, local.GeneralizedRandomizedResponse):
+        protocol = make(domain=labels, epsilon=1.0)
+        for label in (*labels, *np.array(labels)):
+            one = protocol.perturb(label, rng=SeededRng(1))
+            assert np.array_equal(one, protocol.perturb([label], rng=SeededRng(1)))
+            assert one.shape == (1, protocol.report_bytes)
+    encoding = local.OptimizedUnaryEncoding(domain=labels, epsilon=1.0)
+    for v, label in enumerate(labels):
+        assert encoding.bits(encoding.encode(label)).tolist() == [[int(v == i) for i in range(len(labels))]]
+    plain = local.OptimizedUnaryEncoding(k=3, epsilon=1.0)
+    for value in (2, np.uint8(2)):
+        assert plain.bits(plain.encode(value)).tolist() == [[0, 0, 1]]
+    for answer in (True, np.True_):
+        assert RESPONSES[0].perturb(answer).shape == (1,)
+    assert local.RandomizedResponse(domain=["no", "yes"], epsilon=1.0).perturb("yes").shape == (1,)
+    memo = local.ClientMemo.generate()
+    assert local.DBitFlip(k=9, epsilon=1.0, d=2).perturb(7, memo, question="colour").shape == (1, 2)
+
+
 VALUES = [3, 0, 8, 8, 1] * 20
 
 
@@ -265,7 +337,9 @@ def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
         (pa.array([1, None]), ParameterError, "values must have no missing values: fill or drop them first"),
         (None, TypeError, "values must be integers, for example a NumPy array of dtype int64, got None"),
         (np.ma.masked_array([7, 1], [False, True]), ParameterError, "values must have no masked values: fill or drop"),
-        (7, ParameterError, "values must be one-dimensional, one for each person, got shape ()"),
+        (7.0, ParameterError, "values must be one-dimensional, one for each person, got shape ()"),
+        (True, TypeError, "values must be integers, got dtype bool: cast with .astype(int)"),
+        ("7", TypeError, "values must be integers, got dtype str: replace every value by its index"),
         ([[7]], ParameterError, "values must be one-dimensional, one for each person, got shape (1, 1)"),
         ([[7], [7, 7]], ParameterError, "values must be an array, got nested sequences of different lengths"),
         (np.empty(0), TypeError, "values must be integers, got dtype float64"),
@@ -295,7 +369,7 @@ def test_answers_that_cannot_be_used():
     refuses(TypeError, "values must be booleans, got dtype int64: compare to get booleans", perturb, [0, 1])
     refuses(TypeError, "values must be booleans, got dtype object", perturb, [True, None])
     refuses(TypeError, "values must be booleans, for example a NumPy array of dtype bool, got None", perturb, None)
-    refuses(ParameterError, "values must be one-dimensional", perturb, True)
+    refuses(TypeError, "values must be booleans, got dtype int64: compare to get booleans", perturb, 1)
     masked = np.ma.masked_array([True, False], [False, True])
     refuses(ParameterError, "values must have no masked values", perturb, masked)
     # NumPy lets bytes other than 0 and 1 pass for booleans.
@@ -394,3 +468,43 @@ def test_specifications_are_stable():
         '{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}'
     )
     assert ENCODINGS[0].spec_id == "d63975fc79f37bc3"
+
+
+def test_reports_of_others_are_noticed():
+    """Chance: a warning about honest reports has a probability of at most 1e-12."""
+    mine, n = local.OptimizedUnaryEncoding(k=15, epsilon=1.0), 10_000
+    values = np.arange(n) % 15
+    others = [
+        local.SymmetricUnaryEncoding(k=15, epsilon=1.0).perturb(values),
+        local.OptimizedUnaryEncoding(k=15, epsilon=2.0).perturb(values),
+        local.SubsetSelection(k=15, epsilon=3.0).perturb(values),
+        mine.encode(values),
+        np.zeros((n, 2), np.uint8),
+    ]
+    for reports in others:
+        with pytest.warns(UserWarning, match="far more or fewer set bits than those of Optimized.*another protocol"):
+            mine.estimate(reports)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for protocol in ENCODINGS:
+            for people in (values % protocol.k, np.zeros(n, int), values[:1]):
+                protocol.estimate(protocol.perturb(people))
+        mine.estimate(mine.encode([3]))  # one row might be a report
+        mine.estimate(np.empty((0, 2), np.uint8))
+
+
+@pytest.mark.parametrize(("k", "p", "q"), [(2, 0.75, 0.25), (15, 0.5, 0.27), (15, 0.5, 1e-4), (4, 0.999, 0.01)])
+@pytest.mark.parametrize("n", [1, 10, 1000])
+def test_honest_reports_cause_no_warning(k, p, q, n):
+    """The exact probability of a warning: the number of set bits is a sum of two binomial variables."""
+    protocol, others = local.UnaryEncoding(k=k, p=p, q=q), n * (k - 1)
+    law = np.convolve(binom.pmf(range(n + 1), n, protocol.p), binom.pmf(range(others + 1), others, protocol.q))
+
+    def warns(total):
+        state = SimpleNamespace(counters=lambda: (np.array([total]), n, 0))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            protocol._warn_of_others(SimpleNamespace(_state=state))
+        return bool(caught)
+
+    assert sum(chance for total, chance in enumerate(law) if warns(total)) < 1e-12

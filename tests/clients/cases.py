@@ -403,6 +403,7 @@ def accepted() -> list[Case]:
     """Give all cases that have an answer."""
     cases = [case for vector in VECTORS for case in of_vector(vector)]
     cases.append(answered("texts", local.CountMeanSketch(epsilon=20.0, rows=9, width=1024).to_json(), TEXTS))
+    cases.append(answered("given-probability", local.RandomizedResponse(p=0.8).to_json(), [0, 1, 1]))
     cases.append(answered("wide-integers", OF_WIDE, WIDE))
     cases += [answered(f"wide-integer-{i}", OF_WIDE, WIDE[:1]) for i in range(8)]
     cases.append(answered("close-numbers", OF_CLOSE, CLOSE))

@@ -82,15 +82,16 @@ def categories(unary: local.OptimizedUnaryEncoding, response: local.RandomizedRe
     unary.perturb([True, False])
     unary.perturb([np.int32(0)])
     unary.perturb(np.array(texts))
-    unary.perturb("abc")  # type: ignore[arg-type]
+    unary.perturb("abc")
     unary.perturb(b"abc")  # type: ignore[arg-type]
-    unary.perturb(1)  # type: ignore[arg-type]
+    unary.perturb(1)
+    unary.perturb(1.5)  # type: ignore[arg-type]
     unary.perturb([1.5])  # type: ignore[list-item]
     unary.perturb([None])  # type: ignore[list-item]
     unary.perturb([[1]])  # type: ignore[list-item]
     unary.perturb({"red"})  # type: ignore[arg-type]
     assert_type(response.perturb([True, False]), NDArray[np.bool_])
-    response.perturb(True)  # type: ignore[arg-type]
+    response.perturb(True)
 
     estimate = unary.estimate(reports)
     assert_type(estimate, local.Estimate)
@@ -112,7 +113,7 @@ def other_protocols(
     sketch.perturb([1])  # type: ignore[arg-type]
     prefixes.perturb(integers)
     prefixes.perturb([1.5])  # type: ignore[list-item]
-    local.LOLOHA(k=4, epsilon_permanent=1.0, epsilon_first=0.5).perturb("ab", memo, question="colour")  # type: ignore[arg-type]
+    local.LOLOHA(k=4, epsilon_permanent=1.0, epsilon_first=0.5).perturb("ab", memo, question="colour")
 
 
 def plans() -> None:

@@ -86,7 +86,7 @@ LIMIT = 27.0
 CLIENTS: dict[str, tuple[Any, list[Any]]] = {
     type(protocol).__name__: (protocol, values)
     for protocol, values in (
-        (local.RandomizedResponse(epsilon=2.0), [1, 1, 1, 0]),
+        (local.RandomizedResponse(p=0.8), [1, 1, 1, 0]),
         (local.SymmetricUnaryEncoding(k=9, epsilon=3.0), [0, 0, 0, 8]),
         (local.OptimizedUnaryEncoding(k=9, epsilon=3.0), [0, 0, 0, 8]),
         (local.UnaryEncoding(k=9, p=0.75, q=0.1), [0, 0, 0, 8]),

@@ -19,6 +19,7 @@ from tests.vectors import local_spec
 PROTOCOLS = [
     local.RandomizedResponse(epsilon=1.0),
     local.RandomizedResponse.coin_flips(),
+    local.RandomizedResponse(p=0.8),
     local.SymmetricUnaryEncoding(k=15, epsilon=1.0),
     local.OptimizedUnaryEncoding(k=128, epsilon=0.1),
     local.UnaryEncoding(k=9, p=0.75, q=0.25),

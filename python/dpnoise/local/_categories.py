@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Labels, Values
 from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
-from dpnoise.local._protocol import FrequencyProtocol, ValueProtocol
+from dpnoise.local._protocol import BitProtocol, FrequencyProtocol, ValueProtocol
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -26,6 +27,11 @@ class RandomizedResponse(FrequencyProtocol):
     domain : sequence of str, int or bool, optional
         The two labels of the answers, no first and yes second; False and True when not given.
     epsilon : as for `FrequencyProtocol`
+        Either this or `p`. The probability of the truth is rounded down, to as few binary digits as keep 0.999 of
+        epsilon: for ``log(4)`` it is 0.79980.
+    p : float or Fraction, optional
+        The probability of the truth, between 1/2 and 1, both excluded; then ``epsilon = ln(p / (1 - p))``, rounded up,
+        which must be from 2**-20 to 32. A float is used exactly, another number is rounded down to a float.
 
     References
     ----------
@@ -37,15 +43,26 @@ class RandomizedResponse(FrequencyProtocol):
     >>> protocol = local.RandomizedResponse.coin_flips()
     >>> protocol.p, round(protocol.epsilon, 6)
     (0.75, 1.098612)
+    >>> local.RandomizedResponse(p=0.8).epsilon
+    1.386294361119891
     """
 
     __slots__ = ()
     _family = "randomized_response"
 
-    def __init__(self, *, domain: Labels | None = None, epsilon: float) -> None:
+    def __init__(
+        self, *, domain: Labels | None = None, epsilon: float | None = None, p: float | Fraction | None = None
+    ) -> None:
         if domain is not None and self._sized(None, domain) != 2:
             raise ParameterError(f"domain must have 2 values, for no and yes, got {len(self._domain or ())}")
-        self._make(epsilon=epsilon)
+        if p is None:
+            if epsilon is None:
+                raise TypeError("epsilon must be a number, got None: give either epsilon or p")
+            self._make(epsilon=epsilon)
+        elif epsilon is None:
+            self._native = _native.LocalProtocol.randomized_response(p)
+        else:
+            raise ParameterError("either epsilon or p must be given, got both")
 
     @classmethod
     def coin_flips(cls) -> RandomizedResponse:
@@ -53,7 +70,7 @@ class RandomizedResponse(FrequencyProtocol):
 
         It has ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
         """
-        return cls._of(_native.LocalProtocol.coin_flips())
+        return cls(p=0.75)
 
     def perturb(
         self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
@@ -66,17 +83,23 @@ class RandomizedResponse(FrequencyProtocol):
         Parameters
         ----------
         values : array of bool, shape (n,)
-            The true answers. With a domain, labels instead: looking them up does not take constant time.
+            The true answers, or a single one. With a domain, labels instead: looking them up does not take constant
+            time.
         out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of bool, shape (n,)
+            Of length 1 for a single answer.
         """
         vector = self._vector(values)
         reports = array_for(vector.shape, out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
+
+    def _arguments(self) -> dict[str, Any]:
+        # An epsilon that p gives is achieved in full; one that was asked for hardly ever is.
+        return {"p": self.p} if self.epsilon == self.requested_epsilon else super()._arguments()
 
     def _vector(self, values: Any) -> NDArray[np.uint8]:
         domain = self._domain
@@ -266,7 +289,7 @@ class ProjectiveGeometryResponse(ValueProtocol):
         return int(self._specified()["dimension"])
 
 
-class SubsetSelection(ValueProtocol):
+class SubsetSelection(BitProtocol, ValueProtocol):
     """Subset selection: a random set of ``omega`` values, which contains the sender's more often than by chance.
 
     With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below

@@ -170,6 +170,13 @@ class EstimateTable(Tabular):
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
+    @property
+    def relative_errors(self) -> NDArray[np.float64]:
+        """The standard errors as shares of the counts: 0.05 is 5 %. Infinite where a count is not above 0."""
+        errors = np.full(self.counts.shape, np.inf)
+        np.divide(self.standard_errors, self.counts, out=errors, where=self.counts > 0)
+        return errors
+
     def plot(
         self, path: str | PathLike[str] | None = None, labels: Sequence[str] | None = None, *, ax: Axes | None = None
     ) -> Axes:

@@ -38,6 +38,7 @@ def integers(values: Any) -> NDArray[np.int64]:
 
 def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
     """Copy a vector of labels as their indices, or of indices if there is no domain, to a new int64 array."""
+    values = _of_people(values)
     if domain is None:
         return integers(values)
     if domain.kind is str:
@@ -62,7 +63,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
 
 def booleans(values: Any) -> NDArray[np.uint8]:
     """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
-    found = _vector(values, "booleans, for example a NumPy array of dtype bool", np.bool_)
+    found = _vector(_of_people(values), "booleans, for example a NumPy array of dtype bool", np.bool_)
     if found.dtype.kind != "b":
         hint = "compare to get booleans, for example answers == 1"
         if found.dtype.kind == "f" or _has_missing(found):
@@ -104,6 +105,11 @@ def answers(reports: Any) -> NDArray[np.uint8]:
     if found.dtype not in (np.bool_, np.uint8):
         raise TypeError(f"{wanted}; got dtype {found.dtype}")
     raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
+
+
+def _of_people(answers: Any) -> Any:
+    """Make a list of a single answer."""
+    return [answers] if isinstance(answers, str | int | np.integer | np.bool_) else answers
 
 
 def _has_missing(found: NDArray[Any]) -> bool:

@@ -11,7 +11,7 @@ from dpnoise._interchange import Answers, Labels
 from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._protocol import FrequencyProtocol
+from dpnoise.local._protocol import BitProtocol, FrequencyProtocol
 from dpnoise.local._unary_encoding import UnaryReports
 
 
@@ -219,7 +219,7 @@ class LOLOHA(TwoRoundProtocol):
         return self.g * self.epsilon
 
 
-class DBitFlip(LongitudinalProtocol):
+class DBitFlip(BitProtocol, LongitudinalProtocol):
     """dBitFlipPM: every person samples d of the k values once, and reports a permanently randomised bit for each.
 
     A person's report on a value is always the same. There are d + 1 different reports: one for each sampled value, and

@@ -41,11 +41,15 @@ class Protocol(Specification):
         accumulator = self.accumulator()
         if not isinstance(collected, AnyAccumulator):
             accumulator.add(collected, threads=threads)
+            self._warn_of_others(accumulator)
         elif not isinstance(collected, Accumulator) or self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
             accumulator.merge(collected)  # only one of them has labels
         return accumulator
+
+    def _warn_of_others(self, collected: Accumulator) -> None:
+        """Warn if the reports are certainly not all of this protocol; here nothing is certain."""
 
     def to_arrow(self, reports: Values) -> Any:
         """Return reports as Arrow data whose metadata name the protocol, without copying them.
@@ -221,6 +225,12 @@ class FrequencyProtocol(Protocol):
             An accumulator of this protocol, or reports as ``perturb`` made them.
         level, simultaneous, post : as for `Accumulator.estimate`
         threads : as everywhere
+
+        Notes
+        -----
+        An array does not name its protocol: use `to_arrow` where reports of several have the same shape. Only a unary
+        encoding without a memo notices others, by their set bits: reports of its own have so many or few in all with a
+        probability of at most 1e-12. Then there is a UserWarning.
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -260,6 +270,27 @@ class FrequencyProtocol(Protocol):
         return drawn
 
 
+class BitProtocol(FrequencyProtocol):
+    """A protocol whose reports have a bit for each value."""
+
+    __slots__ = ()
+
+    def bits(self, reports: Values) -> NDArray[np.uint8]:
+        """Unpack rows of bits, so that each value has a column.
+
+        Parameters
+        ----------
+        reports : as for `Protocol.messages`
+            Or one-hot rows of `UnaryRows.encode`.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, k)
+            0 or 1: entry ``[i, v]`` is the bit of row i for value v, whose label is ``domain[v]`` if there are labels.
+        """
+        return np.unpackbits(self._rows(reports), axis=1, count=self.k, bitorder="little")
+
+
 class OfValues(Protocol):
     """A protocol for one of k values, numbered from 0, whose reports are rows of bytes."""
 
@@ -281,15 +312,15 @@ class OfValues(Protocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
-            them up does not take constant time.
+            Any integer dtype, a list of ints, or a single int. With a domain, labels instead, also as columns of
+            categories: looking them up does not take constant time.
         out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            For unary encodings bits packed least significant first, for the others a number in little-endian bytes, as
-            the protocol defines it; unused bits are zero.
+            One row for a single value. For unary encodings bits packed least significant first, for the others a number
+            in little-endian bytes, as the protocol defines it; unused bits are zero.
         """
         return self._reports(self._vector(values), out, threads, rng)
 

@@ -193,12 +193,14 @@ class Specification(Announced):
     def _identity(self) -> tuple[Any, ...]:
         return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, but as labels they differ
 
+    def _arguments(self) -> dict[str, Any]:
+        """Return the parameters that were requested."""
+        requested = {name: f"requested_{name}" for name in _PARAMETERS[self._family]}
+        return {name: getattr(self, other if hasattr(type(self), other) else name) for name, other in requested.items()}
+
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
-        requested = {name: f"requested_{name}" for name in _PARAMETERS[self._family]}
-        parameters = {
-            name: getattr(self, other if hasattr(type(self), other) else name) for name, other in requested.items()
-        }
+        parameters = self._arguments()
         if self._domain is not None:
             parameters.pop("k", None)
             parameters = {"domain": self._domain, **parameters}

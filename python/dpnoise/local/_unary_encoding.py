@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Final
 
@@ -15,13 +16,17 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Labels, Values
 from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
+from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
-from dpnoise.local._protocol import FrequencyProtocol, ValueProtocol
+from dpnoise.local._protocol import BitProtocol, ValueProtocol
 
 _FEWEST_EXPECTED: Final = 25.0
 """The fewest reports expected in a group of the G-test: with fewer, small p-values are too small by over a tenth."""
 
 _OUTLIER: Final = 1e-3
+
+_FALSE_WARNING: Final = 1e-12
+"""The largest probability of a warning about reports of the protocol."""
 
 _SET_BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1, dtype=np.uint8)
 
@@ -130,7 +135,7 @@ def _bulk(law: NDArray[np.float64], tail: float) -> tuple[int, int]:
     return int(np.count_nonzero(below <= tail / 2)), int(law.size - 1 - np.count_nonzero(above <= tail / 2))
 
 
-class UnaryReports(FrequencyProtocol):
+class UnaryReports(BitProtocol):
     """A protocol whose reports have a bit for each value, flipped independently of the others."""
 
     __slots__ = ()
@@ -183,12 +188,14 @@ class UnaryRows(UnaryReports, ValueProtocol):
     __slots__ = ()
 
     def encode(self, values: Answers) -> NDArray[np.uint8]:
-        """Encode values as one-hot rows, which are not private yet.
+        """Encode values as one-hot rows. They are raw data: whoever sees a row knows the value.
+
+        Rows have the shape of reports. `estimate` takes a few of them for reports, and warns about many.
 
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            As for `perturb`.
+            As for `perturb`; labels with a domain, and one row for a single value.
 
         Returns
         -------
@@ -221,6 +228,19 @@ class UnaryRows(UnaryReports, ValueProtocol):
         reports = array_for(rows.shape, out, np.uint8)
         self._native.perturb_encoded(rows, reports, threads, rng)
         return reports
+
+    def _warn_of_others(self, collected: Accumulator) -> None:
+        # The set bits of all reports are a sum of independent bits, whatever the values: Bernstein's inequality.
+        counters, n, _ = collected._state.counters()
+        excess = abs(int(counters.sum()) - n * (self.p + (self.k - 1) * self.q))
+        variance = n * (self.p * (1 - self.p) + (self.k - 1) * self.q * (1 - self.q))
+        if excess**2 > 2 * math.log(2 / _FALSE_WARNING) * (variance + excess / 3):
+            warnings.warn(
+                f"reports have far more or fewer set bits than those of {self!r}: they were made by another protocol, "
+                "not randomised, or crafted; see check_popcounts",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 class SymmetricUnaryEncoding(UnaryRows):
@@ -264,6 +284,8 @@ class OptimizedUnaryEncoding(UnaryRows):
     >>> protocol.p, protocol.report_bytes
     (0.5, 2)
     >>> poll = local.OptimizedUnaryEncoding(domain=["yes", "no", "unsure"], epsilon=1.0)
+    >>> poll.bits(poll.encode("no"))
+    array([[0, 1, 0]], dtype=uint8)
     >>> poll.estimate(poll.perturb(["yes", "no", "yes", "yes"])).domain
     ('yes', 'no', 'unsure')
     """

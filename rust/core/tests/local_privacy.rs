@@ -342,6 +342,9 @@ fn randomized_response_keeps_its_promise() {
     for epsilon in epsilons() {
         check(&Protocol::from(RandomizedResponse::new(epsilon).unwrap()));
     }
+    for p in [0.500_000_5, 0.6, 0.8, 0.999, 1.0 - 1e-13] {
+        check(&Protocol::from(RandomizedResponse::with_p(p).unwrap()));
+    }
     let coins = RandomizedResponse::coin_flips();
     check(&Protocol::from(coins));
     assert_eq!(coins.flip().support(), Support { p: 3, q: 1, one: 4 });

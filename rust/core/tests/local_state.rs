@@ -10,7 +10,8 @@ use dpnoise_core::rng::SeededRng;
 
 /// The examples of all families, with each epsilon and pair of probabilities that they take, and others.
 fn protocols() -> Vec<Protocol> {
-    let mut all = vec![Protocol::from(RandomizedResponse::coin_flips())];
+    let mut all =
+        [RandomizedResponse::coin_flips(), RandomizedResponse::with_p(0.8).unwrap()].map(Protocol::from).to_vec();
     for info in Protocol::FAMILIES {
         let found = all.len();
         for epsilon in [1e-6, 0.1, 1.0, 3f64.ln(), 5.5, 32.0] {

@@ -53,8 +53,9 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
-    fn coin_flips() -> Self {
-        Protocol::from(RandomizedResponse::coin_flips()).into()
+    fn randomized_response(p: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let made = RandomizedResponse::with_p(real_down(p, "p")?).map_err(to_py)?;
+        Ok(Protocol::from(made).into())
     }
 
     #[staticmethod]

@@ -8,17 +8,25 @@
 //! A report is epsilon-locally differentially private with epsilon = ln(p / (1-p)).
 //!
 //! A report is one byte, 0 or 1. Internally, eight values share a byte of every plane, so no random bit is wasted.
+//!
+//! # A given epsilon, or a given p
+//!
+//! A given epsilon has the fewest planes that achieve 0.999 of it, so p is coarse: for ln 4 it is 0.79980. A given p
+//! is used exactly, and epsilon follows. Both have the same specification, epsilon and the probabilities. A reader
+//! accepts the probabilities that the epsilon gives, and otherwise only the epsilon that the probabilities give.
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::power_of_two;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
+use crate::local::chance::likelihood::check_epsilon;
 use crate::local::estimate::{Estimate, Law};
 use crate::local::family::Family;
 use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::Bits;
-use crate::local::spec::{Field, Given};
+use crate::local::spec::{Field, Given, inconsistent};
 use crate::rng::{AnyRng, Wiped};
 
 /// The values that one tile holds.
@@ -46,6 +54,34 @@ impl RandomizedResponse {
         Ok(Self { epsilon, flip: BitFlip::symmetric(epsilon, Neighbours::OneBit)? })
     }
 
+    /// Randomised response with exactly this probability of the truth, and epsilon = ln(p / (1 - p)), rounded up.
+    ///
+    /// ```
+    /// use dpnoise_core::local::{Protocol, RandomizedResponse};
+    /// let response = Protocol::from(RandomizedResponse::with_p(0.8)?);
+    /// assert_eq!(response.support().map(|support| support.probability(support.p)), Some(0.8));
+    /// assert!(response.epsilon() >= 4f64.ln() && response.epsilon() < 4f64.ln() + 1e-15);
+    /// # Ok::<(), dpnoise_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 1/2 < p < 1 and 2^-20 <= epsilon <= 32.
+    pub fn with_p(p: f64) -> Result<Self, Error> {
+        let refused = |allowed: &str| Error::parameter("p", format!("{p:?}"), allowed);
+        if !(0.5 < p && p < 1.0) {
+            return Err(refused("a probability between 1/2 and 1, both excluded"));
+        }
+        // A double in this range is a multiple of 2^-53, and scaling by a power of two is exact.
+        let numerator = (p * (1u64 << 53) as f64) as u64;
+        let excess = numerator.trailing_zeros();
+        let (planes, p) = (53 - excess, numerator >> excess);
+        let flip = BitFlip::of(planes, p, (1 << planes) - p);
+        let epsilon = flip.likelihood_ratio(Neighbours::OneBit).epsilon();
+        check_epsilon(epsilon)
+            .map_err(|_| refused("a probability whose epsilon = ln(p / (1 - p)) is between 2**-20 and 32"))?;
+        Ok(Self { epsilon, flip })
+    }
+
     /// The two-coin form: p = 3/4, q = 1/4, epsilon = ln 3 (rounded up to a double).
     ///
     /// ```
@@ -59,8 +95,7 @@ impl RandomizedResponse {
     /// Never.
     #[must_use]
     pub fn coin_flips() -> Self {
-        let flip = BitFlip::new(2, 3, 1).expect("0 < 1 < 3 < 4");
-        Self { epsilon: flip.likelihood_ratio(Neighbours::OneBit).epsilon(), flip }
+        Self::with_p(0.75).expect("1/2 < 3/4 < 1")
     }
 
     /// The exact probabilities.
@@ -95,8 +130,16 @@ impl Family for RandomizedResponse {
         Self::new(arguments.real("epsilon")?)
     }
 
-    fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {
-        if k == 2 { Self::new(epsilon) } else { Err(Error::parameter("k", k, "2 for randomized_response")) }
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        if k != 2 {
+            return Err(Error::parameter("k", k, "2 for randomized_response"));
+        }
+        let of_epsilon = Self::new(epsilon)?;
+        let (p, planes) = (given.integer("p")?, given.integer("planes")?);
+        if (p, planes) == (of_epsilon.flip.p(), of_epsilon.flip.planes().into()) {
+            return Ok(of_epsilon);
+        }
+        Self::with_p(p as f64 * power_of_two(-(planes.min(64) as i32))).map_err(|_| inconsistent())
     }
 
     fn epsilon(&self) -> f64 {
@@ -152,5 +195,68 @@ impl Family for RandomizedResponse {
         let estimate = law.estimate(n, counters)?;
         let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);
         Ok(Some(Estimate { counts: vec![n as f64 - yes, yes], standard_errors: vec![error; 2], n }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::{COUNTER_LIMIT, Protocol};
+
+    const BEYOND: &str = "a probability whose epsilon = ln(p / (1 - p)) is between 2**-20 and 32";
+    const NO_PROBABILITY: &str = "a probability between 1/2 and 1, both excluded";
+
+    #[test]
+    fn a_given_p_is_used_exactly() {
+        for p in [0.8, 0.75, 0.5625, 0.999, 1.0 - 1e-13, 0.500_000_5, 0.6f64.next_up()] {
+            let response = RandomizedResponse::with_p(p).unwrap();
+            let (flip, made) = (response.flip(), Protocol::from(response));
+            assert_eq!(flip.p() as f64 / power_of_two(flip.planes() as i32), p);
+            assert_eq!(flip.q(), (1 << flip.planes()) - flip.p());
+            assert!(flip.p() % 2 == 1, "the fewest planes");
+            assert_eq!(response.epsilon, made.epsilon());
+            assert_eq!(Protocol::from_json(&made.to_json(), COUNTER_LIMIT), Ok(made));
+        }
+    }
+
+    #[test]
+    fn an_impossible_p_names_what_is_possible() {
+        for (p, allowed) in [
+            (0.5, NO_PROBABILITY),
+            (0.2, NO_PROBABILITY),
+            (1.0, NO_PROBABILITY),
+            (f64::NAN, NO_PROBABILITY),
+            (0.5f64.next_up(), BEYOND),
+            (1f64.next_down(), BEYOND),
+        ] {
+            let message = RandomizedResponse::with_p(p).unwrap_err().to_string();
+            assert_eq!(message, format!("p must be {allowed}, got {p:?}"));
+        }
+    }
+
+    /// What is read has the probabilities of its epsilon, or the epsilon of its probabilities.
+    #[test]
+    fn a_specification_claims_no_other_epsilon() {
+        let response = RandomizedResponse::with_p(0.8).unwrap();
+        let (json, (epsilon, flip)) = (Protocol::from(response).to_json(), (response.epsilon, response.flip));
+        let text = |epsilon: f64, p: u64, planes: u64, q: u64| {
+            let law = format!(r#""p":{p},"planes":{planes},"protocol":"randomized_response","q":{q}"#);
+            format!(r#"{{"epsilon":{epsilon:?},"k":2,{law},"version":1}}"#)
+        };
+        let (p, planes, q) = (flip.p(), 52, flip.q());
+        assert_eq!(text(epsilon, p, planes, q), json);
+        for changed in [
+            text(epsilon.next_up(), p, planes, q),
+            text(epsilon.next_down(), p, planes, q),
+            text(1.0, p, planes, q),
+            text(epsilon, p + 1, planes, q - 1),
+            text(epsilon, p, planes, q - 1),
+            text(epsilon, 2 * p, planes + 1, 2 * q),
+            text(epsilon, p, 0, q),
+            text(epsilon, p, u64::MAX, q),
+        ] {
+            let message = Protocol::from_json(&changed, COUNTER_LIMIT).unwrap_err().to_string();
+            assert!(message.ends_with("its probabilities are not those that its epsilon gives"), "{message}");
+        }
     }
 }
