@@ -126,6 +126,9 @@ class _ExplainedCalls(type):
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
 
+_ExplainedCalls.__name__ = "type"  # as messages call a class that is given in place of its object
+
+
 class ByName(metaclass=_ExplainedCalls):
     """A class whose parameters are keyword-only; the error for a call that does not fit says what to write."""
 

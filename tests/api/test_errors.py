@@ -168,6 +168,12 @@ def test_no_message_about_parameters_names_a_private_class(kind: type) -> None:
     assert set(re.findall(r"\b_\w+", " ".join(messages))) <= {kind.__name__}
 
 
+def test_no_private_class_has_public_methods_that_messages_would_name() -> None:
+    for kind in classes_by_name():
+        public = {name for name, one in vars(kind).items() if callable(one) and not name.startswith("_")}
+        assert not kind.__name__.startswith("_") or not public, kind
+
+
 def test_a_call_that_fits_keeps_its_own_errors_and_signature() -> None:
     with pytest.raises(TypeError, match=r"^epsilon must be a number, got str$"):
         dpnoise.Laplace(epsilon="1")  # type: ignore[arg-type]
