@@ -90,6 +90,14 @@ def test_parallel_composition_is_the_largest() -> None:
     costs = [PrivacyCost(epsilon, delta, "substitute") for epsilon, delta in ((0.1, 1e-6), (0.2, 1e-7), (0.05, 1e-5))]
     assert compose_parallel(costs) == PrivacyCost(0.3, 1.1e-5, "substitute")
     assert compose_parallel(costs[:1]) == costs[0]
+    for compose in (compose_parallel, compose_sequential):
+        wrong: Any = compose
+        with pytest.raises(
+            TypeError, match=r"^costs must be of type PrivacyCost, as `cost` of a mechanism is, got 1\.0$"
+        ):
+            wrong([1.0])
+        with pytest.raises(TypeError, match=r"^costs must be an iterable of PrivacyCost, got float$"):
+            wrong(1.0)
     with pytest.raises(ParameterError, match="costs must have at least one element, got none"):
         compose_parallel([])
 
@@ -202,6 +210,11 @@ def test_it_is_never_worse_than_adding_up() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        (
+            {"cost": 1.0, "count": 2, "delta": 0.1},
+            TypeError,
+            r"cost must be of type PrivacyCost, as `cost` of a mechanism is, got 1\.0",
+        ),
         ({"count": 0, "delta": 0.1}, ParameterError, "count must be an integer from 1 to 1000000, got 0"),
         ({"count": 1.5, "delta": 0.1}, TypeError, "count must be an int, got float"),
         ({"count": 2}, ParameterError, "one of delta and epsilon must be given, and not both"),
@@ -219,7 +232,7 @@ def test_it_is_never_worse_than_adding_up() -> None:
 )
 def test_bad_compositions(arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        compose_advanced(PrivacyCost(1.0, 1e-3), **arguments)
+        compose_advanced(**{"cost": PrivacyCost(1.0, 1e-3), **arguments})
 
 
 # --- zCDP --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import dpnoise
+from dpnoise import local, queries, sgd, stability
+from dpnoise._parameters import ByName
 
 
 def errors() -> set[type[Exception]]:
@@ -94,11 +96,90 @@ def test_parameters_by_position_are_told_their_names(make: Any, message: str) ->
         make()
 
 
-def test_other_wrong_calls_are_still_pythons_to_name() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'scale'"):
-        dpnoise.Laplace(scale=1.0)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'epsilon'"):
-        dpnoise.Laplace()  # type: ignore[call-arg]
+NOT_SEEDED = "noise is not seeded; for tests, pass rng=dpnoise.hazmat.SeededRng(1) to the method that draws; use "
+DERIVED = "the scale of the noise follows from the privacy parameters and the sensitivity; use epsilon=, "
+CENTRED = "noise has mean 0, and is added to the value that release takes; use epsilon=, "
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (queries.Histogram, {"bins": [0, 1]}, "Histogram takes no bins=, use edges="),
+        (queries.Histogram, {"labels": ["a"], "epsilon": 1.0}, "Histogram takes no labels=, use domain="),
+        (queries.Count, {"eps": 1.0}, "Count takes no eps=, use epsilon="),
+        (queries.Count, {"epsilon": 1.0, "neighbours": "substitute"}, "Count takes no neighbours=, use relation="),
+        (queries.Sum, {"epsilon": 1.0, "range": (0, 1)}, "Sum takes no range=, use bounds="),
+        (queries.Median, {"epsilon": 1.0, "lower": 0, "upper": 1}, "Median takes no lower=, use bounds="),
+        (queries.Quantile, {"quantile": 0.5}, "Quantile takes no quantile=, use q="),
+        (dpnoise.Laplace, {"scale": 1.0}, f"Laplace takes no scale=: {DERIVED}sensitivity=, granularity="),
+        (dpnoise.Laplace, {"loc": 0.0}, f"Laplace takes no loc=: {CENTRED}sensitivity=, granularity="),
+        (dpnoise.Gaussian, {"sigma": 1.0}, f"Gaussian takes no sigma=: {DERIVED}delta=, sensitivity=, rho=, "),
+        (dpnoise.DiscreteLaplace, {"seed": 1}, f"DiscreteLaplace takes no seed=: {NOT_SEEDED}epsilon=, sensitivity="),
+        (dpnoise.Laplace, {"epsilonn": 1.0}, "Laplace takes no epsilonn=, use epsilon="),
+        (dpnoise.TopK, {"kk": 1, "epsilon": 1.0}, "TopK takes no kk=, use k="),
+        (dpnoise.Exponential, {"utility": max}, "Exponential takes no utility=, use epsilon=, sensitivity=, monoton"),
+        (local.RandomizedResponse, {"seed": 1}, f"RandomizedResponse takes no seed=: {NOT_SEEDED}domain=, epsilon="),
+        (local.OptimizedUnaryEncoding, {"Eps": 1.0}, "OptimizedUnaryEncoding takes no Eps=, use epsilon="),
+        (local.LocalHashing, {"num_categories": 4}, "LocalHashing takes no num_categories=, use k="),
+        (local.Split, {"attribute": {}}, "Split takes no attribute=, use attributes="),
+        (local.plan, {"n": 3, "k": 3, "eps": 1.0}, "plan takes no eps=, use epsilon="),
+        (stability.StableMode, {"eps": 1.0}, "StableMode takes no eps=, use epsilon="),
+        (sgd.NoisyGradient, {"sigma": 1.0}, "NoisyGradient takes no sigma=, use noise_multiplier="),
+        (sgd.NoisyGradient, {"max_grad_norm": 1.0}, "NoisyGradient takes no max_grad_norm=, use clip_norm="),
+        (sgd.FloatSums, {"std": 1.0}, "FloatSums takes no std=, use stddev="),
+        (sgd.epsilon_spent, {"sigma": 1.0}, "epsilon_spent takes no sigma=, use noise_multiplier="),
+        (dpnoise.accounting.Ledger, {"eps": 1.0}, "Ledger takes no eps=, use epsilon="),
+    ],
+)
+def test_unknown_parameters_are_told_what_is_meant(call: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}") as caught:
+        call(**given)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dpnoise.Laplace(), "Laplace needs epsilon="),  # type: ignore[call-arg]
+        (lambda: stability.StableMedian(), "StableMedian needs epsilon=, delta="),  # type: ignore[call-arg]
+        (lambda: local.GeneralizedRandomizedResponse(k=3), "GeneralizedRandomizedResponse needs epsilon="),  # type: ignore[call-arg]
+        (lambda: local.plan(3, 3), "plan needs epsilon="),  # type: ignore[call-arg]
+        (lambda: sgd.SingleEpoch(3), "SingleEpoch: too many positional arguments"),  # type: ignore[call-arg]
+    ],
+)
+def test_missing_parameters_are_named_for_the_class_that_is_called(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def classes_by_name(kind: type = ByName) -> set[type]:
+    return {kind}.union(*map(classes_by_name, kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("kind", sorted(classes_by_name(), key=str), ids=lambda kind: kind.__name__)
+def test_no_message_about_parameters_names_a_private_class(kind: type) -> None:
+    messages = []
+    for given in ({}, {"nonsense": 1}):
+        try:
+            kind(**given)
+        except (TypeError, dpnoise.ParameterError) as error:
+            messages.append(str(error))
+    assert len(messages) > 0 or kind.__init__ is object.__init__
+    assert set(re.findall(r"\b_\w+", " ".join(messages))) <= {kind.__name__}
+
+
+def test_no_private_class_has_public_methods_that_messages_would_name() -> None:
+    for kind in classes_by_name():
+        public = {name for name, one in vars(kind).items() if callable(one) and not name.startswith("_")}
+        assert not kind.__name__.startswith("_") or not public, kind
+
+
+def test_a_call_that_fits_keeps_its_own_errors_and_signature() -> None:
+    with pytest.raises(TypeError, match=r"^epsilon must be a number, got str$"):
+        dpnoise.Laplace(epsilon="1")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^attributes must be a mapping"):
+        local.plan_attributes(3, 3, 1.0)  # type: ignore[arg-type]
+    assert list(inspect.signature(local.plan).parameters) == ["n", "k", "epsilon"]
     assert dpnoise.queries.Quantile(q=0.5, bounds=(0, 1), epsilon=1.0).q == 0.5
     assert "epsilon" in inspect.signature(dpnoise.Laplace).parameters
 

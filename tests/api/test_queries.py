@@ -402,10 +402,14 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
         (lambda: Sum(bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
         (lambda: Mean(bounds=(0, 1), epsilon=-1.0), "epsilon must be positive and finite, got -1.0"),
         (lambda: Mean(bounds=(0, 0), epsilon=1.0), "bounds must be two finite numbers"),
+        (lambda: Mean(bounds=(0, 1e300), epsilon=1.0), "epsilon must be such that, shared by the sums and the count, "),
         (lambda: Mean(bounds=(0, 1), epsilon=1.0, relation="substitute").release([]), "column must have rows"),
         (lambda: Variance(bounds=(0, 1e300), epsilon=1.0), "bounds must be 1e-120 to 1e150 apart"),
-        (lambda: Histogram(epsilon=1.0), "either edges or domain must be given"),
-        (lambda: Histogram(epsilon=1.0, edges=[0, 1], domain=[1]), "either edges or domain must be given"),
+        (
+            lambda: Histogram(epsilon=1.0),
+            "either edges or domain must be given, got neither: use StabilityHistogram for",
+        ),
+        (lambda: Histogram(epsilon=1.0, edges=[0, 1], domain=[1]), "either edges or domain must be given, got both"),
         (lambda: Histogram(epsilon=1.0, edges=[0, 0]), "edges must be two or more finite numbers"),
         (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more finite numbers"),
         (lambda: Histogram(epsilon=1.0, domain=["a", "a"]), "domain must be one or more values that differ"),
@@ -423,6 +427,17 @@ def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None
     with pytest.raises(ParameterError) as caught:
         make()
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("query", "bounds", "epsilon"),
+    [(Mean, (0, 1e300), 1.0), (Mean, (2, 3), 2.0**-40), (Variance, (0, 9e149), 1e-10), (Variance, (2, 3), 2.0**-40)],
+)
+def test_the_numbers_of_the_user_are_shown_and_no_part_of_them(query: Any, bounds: Any, epsilon: float) -> None:
+    with pytest.raises(ParameterError) as caught:
+        query(bounds=bounds, epsilon=epsilon)
+    assert str(caught.value).endswith(f"2**40 (the bounds are {bounds}), got {epsilon!r}")
+    assert str(caught.value).startswith("epsilon must be such that, shared by the sums and the count, the noise of ")
 
 
 def test_numbers_of_numpy_are_parameters_too() -> None:

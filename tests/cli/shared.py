@@ -11,7 +11,7 @@ for package in ("typer", "rich", "pyarrow"):
     pytest.importorskip(package, reason="the extra `cli` is not installed")
 
 from dpnoise import local
-from dpnoise.cli import tables
+from dpnoise.cli.reports import report_writer
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -23,6 +23,6 @@ DOMAIN = ["red", "green", "", "deep blue"]
 def write(path: Path, n: int, protocol: Any = PROTOCOL, domain: list[str] = DOMAIN) -> Path:
     """Write a file of reports."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file, tables.report_writer(file, protocol, domain) as add:
+    with path.open("wb") as file, report_writer(file, protocol, domain) as add:
         add(protocol.perturb(np.arange(n) % protocol.k))
     return path

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise.cli import collect, tables
+from dpnoise.cli import collect
+from dpnoise.cli.reports import report_writer
 from dpnoise.cli.sources import reports_files
 
 
@@ -93,7 +94,7 @@ def test_files_of_the_same_reports_by_chance_are_two(run: Run, tmp_path: Path) -
     sure = local.RandomizedResponse(epsilon=32.0)  # so that the reports are the same
     paths = [tmp_path / f"{i}.parquet" for i in range(2)]
     for path in paths:
-        with path.open("wb") as file, tables.report_writer(file, sure, ["no", "yes"]) as add:
+        with path.open("wb") as file, report_writer(file, sure, ["no", "yes"]) as add:
             add(np.ones((1, 1), np.uint8))
     assert estimates(run, *paths)["n"] == 2
 

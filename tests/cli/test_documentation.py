@@ -48,7 +48,7 @@ def test_the_commands_of_the_page_run(run: Run, monkeypatch: pytest.MonkeyPatch)
         asked = "perturb people.csv --column colour --domain red,green,blue --protocol oue --epsilon 1 -o"
         assert run(*asked.split(), f"{day}/part.parquet").code == 0
     assert run("estimate", "wednesday/", "--state", "other.json").code == 0
-    commands = [line for block in BLOCKS for line in block.splitlines()]
+    commands = [line for block in BLOCKS for line in block.replace("\\\n", "").splitlines()]
     assert len(commands) > 15
     for line in commands:
         ask(run, line, monkeypatch)

@@ -176,6 +176,14 @@ def test_without_a_domain_the_values_are_numbered(run: Run, reports: Path, tmp_p
     assert [row["value"] for row in run("estimate", bare, "--json").json["estimates"]] == ["0", "1", "2", "3"]
 
 
+def test_counts_are_rounded_to_their_error_on_a_terminal_alone(run: Run, reports: Path) -> None:
+    rows = run("estimate", reports, "--json").json["estimates"]
+    red = max(rows, key=lambda row: row["count"])
+    assert red["count"] != round(red["count"])
+    shown = run("estimate", reports).out.splitlines()[4].split()
+    assert shown == ["red", *(f"{red[name]:,.0f}" for name in COLUMNS[1:])]
+
+
 def test_a_large_table_is_cut(run: Run, tmp_path: Path) -> None:
     source, made = tmp_path / "in.csv", tmp_path / "reports.parquet"
     source.write_text("n\n7\n", encoding="utf-8")
@@ -230,6 +238,9 @@ def test_bad_targets(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
 def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.parquet"
     assert refuse("estimate", missing) == f"{missing}: No such file or directory"
+    for name in ("nothing", "nothing.csv"):
+        assert refuse("estimate", f"{tmp_path / name}/") == f"{tmp_path / name}: No such file or directory"
+    (tmp_path / "reports.csv").touch()
     assert "which are binary and do not fit into CSV, must end in .parquet" in refuse(
         "estimate", tmp_path / "reports.csv"
     )

@@ -23,7 +23,8 @@ from dpnoise import _files, local
 from dpnoise.accounting import Ledger
 from dpnoise.audit import _self_audit, self_audit
 from dpnoise.audit._cases import CASES
-from dpnoise.cli import app, collect, main, signals, starting, tables
+from dpnoise.cli import app, collect, main, signals, starting
+from dpnoise.cli.reports import report_writer
 
 PERTURB = ["--column", "colour", "--protocol", "oue", "--epsilon", 2, "--domain", ",".join(DOMAIN)]
 NO_SPACE = os.strerror(errno.ENOSPC)
@@ -362,7 +363,7 @@ def test_a_closed_pipe_is_one_line_for_the_shell() -> None:
 
 def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
-    with path.open("wb") as file, tables.report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
+    with path.open("wb") as file, report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
         add(PROTOCOL.perturb([0, 1]))
     command = [sys.executable, "-m", "dpnoise", "estimate", str(path)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}

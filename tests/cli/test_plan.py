@@ -31,6 +31,28 @@ def test_table(run: Run) -> None:
     assert "more than all" not in run("plan", "--n", 10**7, "--k", 3, "--epsilon", 1).out
 
 
+@pytest.mark.parametrize(
+    ("k", "name", "reason"),
+    [
+        (3, "grr", "its standard deviation is the smallest"),
+        (
+            40,
+            "pgr",
+            "its reports have 1 byte instead of 5, at a standard deviation that is 1.1 % above the smallest, of ss",
+        ),
+    ],
+)
+def test_a_recommendation_with_its_reason_and_a_legend(run: Run, k: int, name: str, reason: str) -> None:
+    asked = ["plan", "--n", 10**6, "--k", k, "--epsilon", 1]
+    assert run(*asked, "--json").json["recommended"] == name
+    *_, last = lines = run(*asked).out.splitlines()
+    assert last == f"Recommended: {name}, since {reason}."
+    legend = [line.partition(":")[0] for line in lines[-5:-2]]
+    [head] = [line for line in lines if line.split()[:1] == ["protocol"]]
+    assert legend == ["standard deviation", "detectable count", "server cost"]
+    assert all(column in head for column in legend)
+
+
 @pytest.mark.parametrize("million", ["1e6", "1_000_000", "1000000.0", "0.1E+7"])
 def test_whole_numbers_in_other_notations(run: Run, million: str) -> None:
     record = run("plan", "--n", million, "--k", "4e1", "--epsilon", 1, "--json").json

@@ -1,5 +1,6 @@
 """The program as a whole: version, help, missing extras, interruption."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,6 +50,13 @@ def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     assert outcome.code == 0
     assert "--json" in outcome.out
     assert run(command, "-h") == outcome
+
+
+@pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)])
+def test_no_help_shows_types_of_python(run: Run, words: list[str]) -> None:
+    shown = run(*words, "-h").out
+    assert "--help" in shown
+    assert not re.search(r"<\w+(\[\w+\])?>|list\[|BOOLEAN", shown)
 
 
 def test_the_short_option_for_help_is_that_of_the_program_too(run: Run) -> None:

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise.cli import tables
 from dpnoise.cli.perturb import perturb
-from dpnoise.cli.protocols import PROTOCOLS
+from dpnoise.cli.protocols import MEANS, PROTOCOLS
+from dpnoise.cli.reports import report_writer
 
 PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 N = 4_000
@@ -138,7 +138,7 @@ def test_protocols_whose_clients_keep_something(
         pytest.importorskip("scipy", reason="the extra `decode` is not installed")
     values = np.ravel(WORDS).tolist() if words else np.arange(N) % 4
     made = protocol.perturb(values, local.ClientMemo.generate(N), question="fruit")
-    with reports.open("wb") as file, tables.report_writer(file, protocol, None) as write:
+    with reports.open("wb") as file, report_writer(file, protocol, None) as write:
         write(made)
     record = run("estimate", reports, *(["--candidates", "apple,pear,fig,plum"] if words else []), "--json").json
     assert (record["n"], record["protocol"]) == (N, name)
@@ -189,6 +189,42 @@ def test_ranges(run: Run, collected: Any, tmp_path: Path) -> None:
     for row in rows:
         assert abs(row["count"] - 2_000) < 8 * row["standard_error"]
     assert run(*arguments).code == 0  # it replaces the estimate
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_a_mean_within_bounds(run: Run, people: Path, tmp_path: Path, name: str) -> None:
+    reports, state = tmp_path / "reports.parquet", tmp_path / "state.json"
+    family = next(one for one in FAMILIES if one.abbreviation == name)
+    given = [*options(family)[:-1], 8] if options(family)[-2] == "--epsilon" else options(family)
+    asked = ["perturb", people, "--column", "age", "--protocol", name, *given, "--bounds", -1, 2.5, "-o", reports]
+    record = run(*asked, "--json").json
+    assert (record["bounds"], record["domain"]) == ([-1.0, 2.5], None)
+    first = run("estimate", reports, "--state", state, "--json").json["estimates"]
+    [row] = run("estimate", "--state", state, "--json").json["estimates"]
+    assert first == [row]
+    truth = (0 + 0 + 2 + 2.5) / 4  # 3 is clamped
+    assert abs(row["mean"] - truth) < 8 * row["standard_error"] < 0.7
+    assert row["lower"] < row["mean"] < row["upper"]
+    # The interval is in the unit of the column, too.
+    assert (row["upper"] - row["lower"]) / 2 == pytest.approx(1.959964 * row["standard_error"])
+
+
+def test_reports_within_other_bounds_are_not_counted_together(
+    run: Run, refuse: Refuse, people: Path, tmp_path: Path
+) -> None:
+    asked = ["perturb", people, "--column", "age", "--protocol", "hm", "--epsilon", 1]
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    for path, upper in ((first, 3), (second, 4)):
+        assert run(*asked, "--bounds", 0, upper, "-o", path).code == 0
+    assert "which differ in protocol or domain" in refuse("estimate", first, second)
+    message = "bounds must be two finite numbers, the lower one first, got (3.0, 0.0)"
+    assert refuse(*asked, "--bounds", 3, 0, "-o", tmp_path / "3.parquet") == message
+    message = "Invalid value for '--bounds': it takes two numbers, got '0', '-o'."
+    assert refuse(*asked, "--bounds", 0, "-o", "x.parquet") == message
+    table, message = pq.read_table(first), "cannot be used: the metadata 'dpnoise.bounds' are not two bounds"
+    for damage in (b"[", b"[1]", b"[1, 0]", b'["a", "b"]'):
+        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"dpnoise.bounds": damage}), first)
+        assert refuse("estimate", first) == f"'{first}' {message}"
 
 
 def test_labels_in_a_file_of_reports_that_are_not_about_values(run: Run, collected: Any) -> None:

@@ -23,6 +23,7 @@ from dpnoise import RandomnessError, queries
 from dpnoise.accounting import Ledger
 from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.cli import delivery, payment, release
+from dpnoise.cli.console import rounded
 
 # So much that noise is smaller than what is compared.
 SURE = 1e9
@@ -58,12 +59,12 @@ def ask(people: Path, query: str, column: str, *more: object, epsilon: float = S
         ("variance", "age", ["--bounds", 0, 60], {"all": 229.3125}),
         ("median", "age", ["--bounds", 0, 60], {"all": 39.25}),
         ("quantile", "age", ["--bounds", 0, 60, "--q", 0.125], {"all": 20.5}),
-        ("histogram", "age", ["--edges", "0,25,50,100"], {"0 to 25": 1, "25 to 50": 2, "50 to 100": 1}),
+        ("histogram", "age", ["--edges", "0,25,50,100"], {"[0, 25)": 1, "[25, 50)": 2, "[50, 100]": 1}),
         (
             "histogram",
             "age",
             ["--edges", "-1234567,0.1,1234567,1234568"],
-            {"-1234567 to 0.1": 0, "0.1 to 1234567": 4, "1234567 to 1234568": 0},
+            {"[-1234567, 0.1)": 0, "[0.1, 1234567)": 4, "[1234567, 1234568]": 0},
         ),
         ("histogram", "city", ["--domain", "Oslo,Bern,Rome"], {"Oslo": 1, "Bern": 0, "Rome": 3}),
         ("histogram", "city", ["--delta", 1e-9], {"Rome": 3}),
@@ -97,7 +98,7 @@ SUBSTITUTE = ("--relation", "substitute")
         ("histogram", "city", ("--domain", "Oslo,Rome"), 6.0),
         ("mean", "age", (*BOUNDED, *SUBSTITUTE), queries.Mean),
         ("variance", "age", (*BOUNDED, *SUBSTITUTE), queries.Variance),
-        ("mean", "age", BOUNDED, "the error of Mean depends on the number of rows, which is private: "),
+        ("mean", "age", BOUNDED, "the error of Mean depends on the number of rows, which is private: --rows bou"),
         ("variance", "age", BOUNDED, "the error of Variance depends on the number of rows, which is private: "),
         ("median", "age", BOUNDED, "Median has no bound on its error: how far a value is off depends on "),
     ],
@@ -121,8 +122,47 @@ def test_how_far_off_answers_are_is_said_or_why_nobody_knows(
         assert [row["error"] for row in record["answers"]] == [bound] * len(record["answers"])
         assert (record["error"], record["level"], record["no_error_bound"]) == (bound, 0.95, None)
         assert table.splitlines()[2].split() == ["group", "answer", "error"]
-        assert table.splitlines()[4].split()[-1] == f"{bound:,.10g}"
+        assert table.splitlines()[4].split()[-1] == f"{bound:,.0f}"
         assert table.endswith("; noise within the error with a probability of 95 %\n")
+
+
+@pytest.mark.parametrize(("query", "kind"), [("mean", queries.Mean), ("variance", queries.Variance)])
+@pytest.mark.parametrize("relation", ["add/remove", "substitute"])
+def test_the_error_of_a_number_of_rows(run: Run, people: Path, query: str, kind: Any, relation: Any) -> None:
+    asked = ask(people, query, "age", *BOUNDED, "--relation", relation, "--rows", "1e4", epsilon=0.5)
+    record = run(*asked, "--json").json
+    bound = kind(bounds=(0, 100), epsilon=0.5, relation=relation).error(0.95, rows=10_000)
+    assert (record["rows"], record["error"], record["no_error_bound"]) == (10_000, bound, None)
+    assert "; noise within the error of 10,000 rows with a probability of 95 %\n" in run(*asked).out
+
+
+def test_answers_are_rounded_to_their_error_on_a_terminal_alone(run: Run, tmp_path: Path) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("age\n" + "40\n" * 10_000, encoding="utf-8")
+    asked = ask(people, "mean", "age", *BOUNDED, "--rows", 10_000, epsilon=0.5)
+    record = run(*asked, "--json").json
+    assert record["error"] == pytest.approx(0.147, abs=0.01)
+    assert len(repr(record["answers"][0]["answer"])) > 8
+    _, answer, error = run(*asked).out.splitlines()[4].split()
+    assert error == f"{record['error']:.2f}"
+    assert len(answer.partition(".")[2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "shown"),
+    [
+        (40.949130805585426, 0.37334, "40.95"),
+        (1234567.891, 924.64, "1,234,568"),
+        (12.345, 1.2, "12.3"),
+        (-12.345, 6.0, "-12"),
+        (1234, 0.5, "1,234"),
+        (0.123456789, 1e-30, "0.123456789"),
+        (0.123456789, None, "0.123456789"),
+        (0.123456789, 0.0, "0.123456789"),
+    ],
+)
+def test_rounding(number: float, error: float | None, shown: str) -> None:
+    assert rounded(number, error) == shown
 
 
 def test_the_level_of_the_error(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
@@ -171,6 +211,14 @@ def test_what_cannot_be_answered_costs_nothing(refuse: Refuse, people: Path, tmp
         ("histogram", "age", ["--edges", "0,1", "--delta", 0.1], "--query histogram takes either --edges"),
         ("histogram", "age", ["--edges", "0,x"], "--edges must be numbers separated by commas, got '0,x'"),
         ("histogram", "age", ["--edges", "1,0"], "edges must be two or more finite numbers, each above the one before"),
+        ("count", "age", ["--rows", 5], "--query count takes no --rows"),
+        ("mean", "age", ["--bounds", 0, 1, "--rows", 0], "--rows must be an integer from 1 to 9007199254740991, got 0"),
+        ("mean", "age", ["--bounds", 0, "x"], "Invalid value for '--bounds': it takes two numbers, got '0', 'x'."),
+        ("mean", "age", ["--bounds", 7, "--label", "y"], "'--bounds': it takes two numbers, got '7', '--label'."),
+        ("mean", "age", ["--bounds", 7], "Option '--bounds' takes two numbers, got '7'."),
+        ("mean", "age", ["--bounds=7"], "Option '--bounds' takes two numbers, got '7'."),
+        ("mean", "age", ["--bounds"], "Option '--bounds' takes two numbers, got none."),
+        ("mean", "age", ["--budget", "1"], "Option '--budget' takes two numbers, got '1'."),
         ("sum", "age", ["--bounds", 1, 0], "bounds must be two finite numbers, the lower one first"),
         ("sum", "nobody", ["--bounds", 0, 1], "has no column 'nobody'"),
         ("sum", "age", ["--bounds", 0, 1, "--budget", 1, 0], "--budget is for a new --ledger"),

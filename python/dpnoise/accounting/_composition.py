@@ -57,7 +57,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     >>> compose_sequential([PrivacyCost(0.1), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.3, delta=1e-06)
     """
-    all_costs = list(costs)
+    all_costs = _checked(costs)
     epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in all_costs))
     delta = up(exact_sum(decimal_of(cost.delta) for cost in all_costs))
     return PrivacyCost(epsilon, delta, common_relation(all_costs))
@@ -87,7 +87,7 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     >>> compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.5, delta=1e-06, relation='add/remove')
     """
-    all_costs = list(costs)
+    all_costs = _checked(costs)
     if not all_costs:
         raise ParameterError("costs must have at least one element, got none")
     relation = common_relation(all_costs) or "add/remove"
@@ -154,6 +154,7 @@ def compose_advanced(
     >>> round(compose_advanced(PrivacyCost(0.1), 100, delta=1e-6).epsilon, 3)
     4.775
     """
+    _check("cost", cost)
     times = integer(count, "count", range(1, _MOST + 1))
     if method not in ("optimal", "drv"):
         raise ParameterError(f"method must be 'optimal' or 'drv', got {method!r}")
@@ -165,6 +166,20 @@ def compose_advanced(
             return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta, cost.relation)
         target = PrivacyCost(real_down(epsilon, "epsilon"))
         return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation)
+
+
+def _checked(costs: Iterable[PrivacyCost]) -> list[PrivacyCost]:
+    if not isinstance(costs, Iterable):
+        raise TypeError(f"costs must be an iterable of PrivacyCost, got {type(costs).__name__}")
+    all_costs = list(costs)
+    for cost in all_costs:
+        _check("costs", cost)
+    return all_costs
+
+
+def _check(name: str, cost: object) -> None:
+    if not isinstance(cost, PrivacyCost):
+        raise TypeError(f"{name} must be of type PrivacyCost, as `cost` of a mechanism is, got {cost!r:.60}")
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:

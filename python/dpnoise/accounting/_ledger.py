@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
-from dpnoise._parameters import real_down
+from dpnoise._parameters import ByName, real_down
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, down, exact_difference, exact_sum, up
 from dpnoise.accounting._ledger_file import LedgerFile, State
 from dpnoise.accounting._losses import Mechanism
@@ -75,7 +75,7 @@ class LedgerEntry:
     total: PrivacyCost
 
 
-class Ledger:
+class Ledger(ByName):
     """A budget of epsilon and delta on disk, with a record of every spend.
 
     A spend is granted only if the sum of all spends stays within the budget, by sequential composition; it is on disk

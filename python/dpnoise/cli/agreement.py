@@ -1,5 +1,6 @@
 """The common protocol and domain of the counted reports: the given ones, or what most files have."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dpnoise._parameters import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
 from dpnoise.cli.protocols import read_specification
+from dpnoise.cli.reports import Announced, Meaning, Reports, open_reports
 from dpnoise.cli.state import State
 
 
@@ -17,31 +19,34 @@ from dpnoise.cli.state import State
 class Agreement:
     """The protocol and domain that all files must have; None if the files decide."""
 
-    protocol: local.Protocol | None = None
+    protocol: Announced | None = None
     domain: list[str] | None = None
     limit: int = local.COUNTER_LIMIT
     """The most bytes of counters."""
 
-    def kind_of(self, file: local.ReportsFile) -> tuple[local.Protocol, list[str]]:
+    def kind_of(self, file: Reports) -> tuple[Announced, Meaning]:
         """Return the protocol and the domain of a file, or refuse one that cannot be counted or does not agree."""
         protocol, name = file.protocol, repr(file.path)
-        if not isinstance(protocol, local.Protocol):
+        if protocol is None:
             raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
         self.check_limit(protocol, name)
-        if file.domain is None or not isinstance(protocol, local.FrequencyProtocol):
+        domain: Meaning
+        if file.meaning is None:
             domain = self.domain_of(protocol, name)
-        else:
+        elif isinstance(protocol, local.FrequencyProtocol):
             try:
-                domain = list(Domain(file.domain))
+                domain = list(Domain(file.meaning))
             except ParameterError as error:
                 raise InputError(f"{name} cannot be used: {error}") from None
+        else:
+            domain = file.meaning
         if self.protocol is not None and protocol != self.protocol:
             raise InputError(f"{name} is of another protocol than --spec: {protocol!r}, not {self.protocol!r}")
         if self.domain is not None and domain != self.domain:
             raise InputError(f"{name} has another domain than --domain-file")
         return protocol, domain
 
-    def check_limit(self, protocol: local.Protocol, name: str) -> None:
+    def check_limit(self, protocol: Announced, name: str) -> None:
         """Refuse a protocol whose counters take more memory than --limit."""
         if protocol.counter_bytes > self.limit:
             raise InputError(
@@ -49,7 +54,7 @@ class Agreement:
                 f"{protocol!r}, got {self.limit}"
             )
 
-    def domain_of(self, protocol: local.Protocol, name: str) -> list[str]:
+    def domain_of(self, protocol: Announced, name: str) -> list[str]:
         """Return the labels of the values where only --domain-file says them; none if reports are not about values."""
         if not isinstance(protocol, local.FrequencyProtocol):
             if self.domain is not None:
@@ -63,8 +68,8 @@ class Agreement:
         return self.domain or [str(value) for value in range(protocol.k)]
 
     def check_state(self, state: State) -> None:
-        state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
-        state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
+        state.check_same("--spec", self.protocol or state.accumulator.protocol, state.meaning)
+        state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.meaning)
 
     def of_messages(self) -> State:
         """Return an empty state for messages, which name their protocol only by its id."""
@@ -74,14 +79,14 @@ class Agreement:
 
     def of_most(self, files: Sequence[Path]) -> State | None:
         """Return an empty state with the protocol and domain of most files, None if no file can be used."""
-        kinds: Counter[tuple[local.Protocol, tuple[str, ...]]] = Counter()
+        kinds: Counter[tuple[Announced, str]] = Counter()
         examples: dict[object, Path] = {}
         for path in files:
             try:
-                protocol, domain = self.kind_of(local.open_reports(path))
+                protocol, meaning = self.kind_of(open_reports(path))
             except (InputError, ParameterError, OSError):
                 continue  # the file is named later, when it would be counted
-            kind = (protocol, tuple(domain))
+            kind = (protocol, json.dumps(meaning))
             kinds[kind] += 1
             examples.setdefault(kind, path)
         if not kinds:
@@ -93,8 +98,8 @@ class Agreement:
                 f"as many files are like {first} as like {second}, which differ in protocol or domain: say which ones "
                 f"to count with --spec or --domain-file"
             )
-        protocol, labels = most
-        return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), list(labels))
+        protocol, text = most
+        return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), json.loads(text))
 
 
 def read_agreement(specification: Path | None, domain_file: Path | None, limit: int) -> Agreement:

@@ -4,9 +4,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import dpnoise
 from dpnoise._errors import LedgerError
@@ -33,6 +34,25 @@ COMMANDS: Final = {
 """The first line of help of each command, all that is shown of those that are not run."""
 
 
+class _InWords:
+    """A command whose help says in words what options take, where newer versions of typer add types of Python."""
+
+    def get_params(self, context: Any) -> Any:
+        parameters = super().get_params(context)  # type: ignore[misc] # of the class that this is mixed into
+        for one in parameters:
+            taken = one.metavar if one.param_type_name == "option" else None
+            one.display_type_rich = lambda ctx, taken=taken: taken
+        return parameters
+
+
+class _Command(_InWords, TyperCommand):
+    pass
+
+
+class _Program(_InWords, TyperGroup):
+    pass
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"dpnoise {dpnoise.__version__}")
@@ -57,13 +77,14 @@ def app_for(words: Sequence[str]) -> typer.Typer:
         epilog="`dpnoise COMMAND -h` explains a command, with an example.",
         context_settings=_SETTINGS,
         pretty_exceptions_enable=False,
+        cls=_Program,
         rich_markup_mode="markdown",
     )
     app.callback(invoke_without_command=True)(_program)
     named = next((word for word in completion.words() or words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == named:
-            app.command(context_settings=_SETTINGS)(getattr(import_module(f"dpnoise.cli.{name}"), name))
+            app.command(context_settings=_SETTINGS, cls=_Command)(getattr(import_module(f"dpnoise.cli.{name}"), name))
         else:
             app.command(name, help=summary)(lambda: None)  # is only listed
     return app
@@ -109,7 +130,16 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[i
         # The base class of the option parser's errors depends on the version of typer; the method does not.
         if not hasattr(error, "format_message"):
             raise
-        return 2, " ".join(error.format_message().replace("Value error, ", "").split())
+        return 2, _of_usage(error, sys.argv if words is None else words)
     if result == _STOPPED:
         return _STOPPED, "no incomplete file is left"
     return (result if isinstance(result, int) else 0), None
+
+
+def _of_usage(error: Any, words: Sequence[str]) -> str:
+    """Return the message of the option parser in one line; of two numbers there may be one, the last word."""
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
+    option = getattr(error, "option_name", "")
+    last = words[-1].removeprefix(f"{option}=") if words else ""
+    got = "none" if last == option else repr(last)
+    return message.replace(" requires 2 arguments.", f" takes two numbers, got {got}.")

@@ -17,6 +17,7 @@ from dpnoise.cli import signals
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError
+from dpnoise.cli.reports import open_reports
 from dpnoise.cli.sources import STDIN, Hashed, opened, sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.cli.tables import batch_rows
@@ -120,11 +121,11 @@ def _of_parquet(
     advance: Callable[[float], None],
 ) -> State:
     """Count the reports of a Parquet file, unless it has been counted before."""
-    file = local.open_reports(path)
-    protocol, domain = agreement.kind_of(file)
-    part = State(repr(str(path)), protocol.accumulator(), domain)
+    file = open_reports(path)
+    protocol, meaning = agreement.kind_of(file)
+    part = State(repr(str(path)), protocol.accumulator(), meaning)
     if state is not None:
-        state.check_same(part.name, protocol, domain)
+        state.check_same(part.name, protocol, meaning)
     identity = identify(path)
     part.sources[identity] = str(path)
     if state is not None and identity in state.sources:
@@ -144,7 +145,7 @@ def _of_messages(
     path: Path, state: State, framing: local.Framing, threads: int | None, advance: Callable[[float], None]
 ) -> State:
     protocol = state.accumulator.protocol
-    part = State(repr(str(path)), local.Accumulator(protocol), state.domain)
+    part = State(repr(str(path)), protocol.accumulator(), state.meaning)
     with opened(path) as file:
         hashed = Hashed(file)
         messages, before = local.read_messages(hashed, framing, protocol), 0

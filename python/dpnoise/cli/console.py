@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich import box
 from rich.console import Console
@@ -17,6 +17,8 @@ from rich.text import Text
 from dpnoise._display import is_silent
 from dpnoise._errors import Error
 from dpnoise._files import NotWritten
+
+_MOST_DECIMALS: Final = 10
 
 
 class InputError(Error):
@@ -59,6 +61,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     # A pipe has no width of its own; a generous one keeps every row on one line.
     console = Console(width=None if sys.stdout.isatty() else 132)
     console.print(Text(title, style="bold"), table)
+
+
+def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
+    """Return a number with as many decimals as two digits of its error have; without an error in the other format."""
+    if isinstance(number, int):
+        return f"{number:,}"
+    if not error or not math.isfinite(error):
+        return format(number, otherwise)
+    decimals = 0 if error == round(error) else max(0, 1 - math.floor(math.log10(error)))
+    return f"{number:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{number:,.10g}"
 
 
 def quantity(n: int, noun: str) -> str:

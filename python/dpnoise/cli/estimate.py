@@ -148,10 +148,11 @@ def estimate(
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
         estimated = results.estimated(counted, options)
-        columns = results.columns_of(estimated, of_ranges)
-        about = {**results.about(estimated, counted), "failed": collection.failed}
-        if plot is not None and not {"count", "lower"} <= set(columns):
-            raise InputError(f"--plot draws counts with intervals, which {type(estimated).__name__} does not have")
+        columns = results.columns_of(estimated, of_ranges, counted.meaning)
+        about = {**results.about(estimated, counted, 0.95 if level is None else level), "failed": collection.failed}
+        if plot is not None and (isinstance(estimated, dict) or not {"count", "lower"} <= set(columns)):
+            kind = type(counted.accumulator.protocol).__name__
+            raise InputError(f"--plot draws counts of one column with intervals, which {kind} does not have")
 
         def show() -> None:
             if not as_json:

@@ -1,6 +1,7 @@
 """Options of several commands, and the objects that are built from them."""
 
 import csv
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -8,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from dpnoise._display import silent
-from dpnoise._parameters import Domain
+from dpnoise._parameters import Domain, listing
 from dpnoise.cli.console import InputError
 
 Threads: TypeAlias = Annotated[
@@ -46,6 +47,31 @@ def ranges(text: str) -> list[tuple[int, int]]:
         return [(int(first), int(last)) for first, last in (part.split(":") for part in text.split(","))]
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a list of ranges, such as 0:17,18:64.") from None
+
+
+def two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
+    """Read the two numbers of an option, which both are shown if one is none."""
+    if value is None:
+        return None
+    try:
+        return float(value[0]), float(value[1])
+    except ValueError:
+        raise typer.BadParameter(f"it takes two numbers, got {listing(value)}.") from None
+
+
+def read_domains(columns: Sequence[str], texts: Sequence[str], files: Sequence[Path]) -> list[Domain | None]:
+    """Return the domain of each column; of a single one it may be missing."""
+    if texts and files:
+        raise InputError("give either --domain or --domain-file, not both")
+    domains = [*(read_domain(text, None) for text in texts), *(read_domain(None, file) for file in files)]
+    if not domains and len(columns) == 1:
+        return [None]
+    if len(domains) != len(columns):
+        raise InputError(
+            f"give --domain or --domain-file once for each --column, in the same order: got {len(columns)} of columns "
+            f"and {len(domains)} of domains"
+        )
+    return domains
 
 
 def read_domain(text: str | None, file: Path | None) -> Domain | None:

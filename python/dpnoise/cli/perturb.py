@@ -1,28 +1,47 @@
-"""``dpnoise perturb``: the work of the clients, for a file with one private value per row."""
+"""``dpnoise perturb``: the work of the clients, for a file with the private values of one person per row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow as pa
 import typer
+from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
-from dpnoise._parameters import listing
+from dpnoise._parameters import Domain, listing, share_of
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
-from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
-from dpnoise.cli.protocols import PROTOCOLS, ProtocolName, keeps_memo, name_of, protocol_of, with_parameters
+from dpnoise.cli.options import AsJson, Quiet, Threads, read_domains, two_numbers
+from dpnoise.cli.protocols import (
+    MEANS,
+    PROTOCOLS,
+    ProtocolName,
+    build,
+    keeps_memo,
+    name_of,
+    protocol_of,
+    with_parameters,
+)
+from dpnoise.cli.reports import Announced, Meaning, report_writer
+from dpnoise.sensitivity import check_bounds
 
 
 @with_parameters(memo=False)
 def perturb(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
-    column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column to randomise.", autocompletion=completion.columns)
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="The column to randomise. Several of these options are for several attributes of each person.",
+            autocompletion=completion.columns,
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],
     protocol: ProtocolName = None,
@@ -30,12 +49,33 @@ def perturb(
         Path | None, typer.Option(metavar="FILE", help="The protocol, by the specification that specify wrote.")
     ] = None,
     domain: Annotated[
-        str | None,
-        typer.Option(metavar="VALUES", help="The public list of possible values, separated by commas as in CSV."),
+        list[str] | None,
+        typer.Option(
+            metavar="VALUES",
+            help="The public list of possible values, separated by commas as in CSV; one list for each --column.",
+        ),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
     ] = None,
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            parser=str,
+            callback=two_numbers,
+            help=f"{', '.join(MEANS)}: the public bounds that -1 and 1 stand for, to which values are clamped.",
+        ),
+    ] = None,
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split",
+            help="Several columns: let each person report all, with a share of epsilon each. Without it a person "
+            "reports one, drawn at random, with all of epsilon, which is nearly always more accurate.",
+        ),
+    ] = False,
     missing: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value that stands for a missing one; one of the domain.")
     ] = None,
@@ -58,11 +98,14 @@ def perturb(
 
     - texts of an open domain: cms, hcms
 
-    - numbers from -1 to 1, for their mean: duchi, pm, hm, laplace
+    - numbers from -1 to 1, or within --bounds, for their mean: duchi, pm, hm, laplace
 
     - numbers from 0 to 1, for their distribution: sw
 
     - values of --domain, or numbers below --k: all others, such as rr (yes or no), grr (few values) and oue (many)
+
+    Several columns of values are several attributes of each person, whom epsilon protects as a whole; each has its own
+    --domain, in the order of the columns, and all have the same protocol.
 
     Private is IN alone: no message shows a value of it. The reports, how many there are, and the domain are not. The
     domain has to be public and fixed before the data are seen.
@@ -72,19 +115,27 @@ def perturb(
     Only the randomisation is constant-time; reading the file and looking values up are not.
     """
     started = perf_counter()
-    labels = read_domain(domain, domain_file)
-    if protocol is not None and (spec, labels, parameters["k"]) == (None, None, None):
+    files = domain_file or []
+    domains = read_domains(columns, domain or [], files)
+    if protocol is not None and (spec, domains, parameters["k"]) == (None, [None], None):
         _refuse_to_guess(PROTOCOLS[protocol])
-    scheme = protocol_of(protocol, spec, parameters, labels)
-    kind = _kind_of(scheme)
-    if missing is not None and labels is not None and missing not in labels:
-        raise InputError(f"--missing must be a value of the domain ({listing(labels)}), got {missing!r}")
+    schemes = [protocol_of(protocol, spec, parameters, labels) for labels in domains]
+    kinds = list(map(_kind_of, schemes))
+    several = len(columns) > 1 or split
+    scheme = _of_several(columns, domains, schemes, parameters, split) if several else schemes[0]
+    meaning = _meaning(scheme, columns, domains, bounds)
+    for labels in domains:
+        if missing is not None and labels is not None and missing not in labels:
+            raise InputError(f"--missing must be a value of the domain ({listing(labels)}), got {missing!r}")
     suffix_of(output, (".parquet",), "the output")
-    check_target(output, [source, *filter(None, (domain_file, spec))])
+    check_target(output, [source, *files, *filter(None, (spec,))])
 
     batch_rows = tables.batch_rows(scheme.report_bytes)
-    data = tables.open_column(source, column, kind, empty_is_missing=missing is not None, batch_rows=batch_rows)
-    fill = None if missing is None else kind.of(pa.array([missing], pa.large_string()), "--missing")[0]
+    opened = [
+        tables.open_column(source, name, kind, empty_is_missing=missing is not None, batch_rows=batch_rows)
+        for name, kind in zip(columns, kinds, strict=True)
+    ]
+    fill = None if missing is None else kinds[0].of(pa.array([missing], pa.large_string()), "--missing")[0]
     rows = 0
     with locked(output):
         if is_occupied(output) and not force:
@@ -93,41 +144,79 @@ def perturb(
                 f"cost it again; give another name, or --force to replace it"
             )
         with (
-            progress("perturbing", data.total, data.unit) as advance,
+            progress("perturbing", opened[0].total, opened[0].unit) as advance,
             atomic_write(output) as file,
-            tables.report_writer(file, scheme, labels) as write,
+            report_writer(file, scheme, meaning) as write,
         ):
-            for values, amount in data.batches:
-                write(_perturbed(scheme, _filled(values, fill, labels, column), column, threads))
-                rows += len(values)
-                advance(amount)
+            for batch in zip(*(one.batches for one in opened), strict=True):
+                values = [
+                    _filled(column, fill, labels, name)
+                    for (column, _), labels, name in zip(batch, domains, columns, strict=True)
+                ]
+                write(_perturbed(scheme, dict(zip(columns, values, strict=True)), bounds, threads))
+                rows += len(values[0])
+                advance(batch[0][1])
 
     name = name_of(scheme)
     record = {
         "command": "perturb",
         "input": str(source),
-        "column": column,
+        "column": columns[0] if len(columns) == 1 else columns,
         "output": str(output),
         "rows": rows,
         "protocol": name,
         "spec_id": scheme.spec_id,
         "epsilon": scheme.epsilon,
-        "requested_epsilon": scheme.requested_epsilon,
+        "requested_epsilon": parameters["epsilon"] if scheme is not schemes[0] else schemes[0].requested_epsilon,
         "p": getattr(scheme, "p", None),
         "q": getattr(scheme, "q", None),
-        "domain": labels,
+        "domain": None if bounds else meaning,
+        "bounds": bounds,
         "report_bytes": scheme.report_bytes,
         "seconds": perf_counter() - started,
     }
     if as_json:
         print(to_json(record))
         return
-    over = "" if labels is None else f" over {len(labels)} values"
+    over = "" if not isinstance(meaning, list) or bounds else f" over {len(meaning)} values"
+    over = f" of {name_of(schemes[0])} about {len(columns)} columns" if isinstance(meaning, dict) else over
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
     print(
         f"{quantity(rows, 'report')} in {output}: {name}{over}, "
         f"epsilon {scheme.epsilon:.6g} (achieved), {size}, {record['seconds']:.2f} s"
     )
+
+
+def _of_several(
+    columns: Sequence[str],
+    domains: Sequence[Domain | None],
+    schemes: Sequence[local.Protocol],
+    parameters: Mapping[str, Any],
+    split: bool,
+) -> local.AttributesProtocol:
+    """Return the protocol of several columns, whose protocols have been checked with all of epsilon."""
+    if len(set(columns)) < max(2, len(columns)):
+        raise InputError(f"--split and several of --column are for different columns, got {listing(columns)}")
+    if not split:
+        return local.Sampled(attributes=dict(zip(columns, schemes, strict=True)))
+    if parameters["epsilon"] is None:
+        raise InputError("--split shares --epsilon, which must be given")
+    shared = {**parameters, "epsilon": share_of(parameters["epsilon"], len(columns))}
+    parts = [build(name_of(schemes[0]), shared, labels) for labels in domains]
+    return local.Split(attributes=dict(zip(columns, parts, strict=True)))
+
+
+def _meaning(
+    scheme: Announced, columns: Sequence[str], domains: Sequence[Domain | None], bounds: tuple[float, float] | None
+) -> Meaning | None:
+    """Return what the values of a protocol stand for."""
+    if bounds is not None:
+        if not isinstance(scheme, local.MeanProtocol):
+            raise InputError(f"--bounds applies to the protocols {', '.join(MEANS)} alone")
+        return list(check_bounds(bounds))
+    if isinstance(scheme, local.AttributesProtocol):
+        return {name: list(labels or ()) for name, labels in zip(columns, domains, strict=True)}
+    return None if domains[0] is None else list(domains[0])
 
 
 def _kind_of(protocol: local.Protocol) -> tables.Kind:
@@ -168,9 +257,27 @@ def _filled(values: pa.Array, fill: pa.Scalar | None, labels: Sequence[str] | No
     return values
 
 
-def _perturbed(protocol: Any, values: pa.Array, column: str, threads: int | None) -> Any:
-    """Return a report for each value; the error for a value that the protocol does not take does not show it."""
+def _perturbed(
+    protocol: Any, values: dict[str, pa.Array], bounds: tuple[float, float] | None, threads: int | None
+) -> Any:
+    """Return a report for each row; the error for a value that the protocol does not take does not show it."""
+    several, (first, *_) = isinstance(protocol, local.AttributesProtocol), values.values()
     try:
-        return protocol.perturb(values, threads=threads)
+        return protocol.perturb(
+            values if several else first if bounds is None else _scaled(first, bounds), threads=threads
+        )
     except ParameterError as error:
-        raise InputError(str(error).replace("values", f"the values of column {column!r}", 1)) from None
+        message = str(error)
+        for name in values:
+            plain = f"columns[{name!r}]: values" if several else "values"
+            message = message.replace(plain, f"the values of column {name!r}", 1)
+        raise InputError(message) from None
+
+
+def _scaled(values: pa.Array, bounds: tuple[float, float]) -> NDArray[np.float64]:
+    """Clamp values to the bounds, and map these to -1 and 1."""
+    lower, upper = bounds
+    with np.errstate(all="ignore"):  # a warning would reveal a row
+        distances = np.clip(values.to_numpy(zero_copy_only=False), lower, upper) - (lower / 2 + upper / 2)
+        scaled: NDArray[np.float64] = np.clip(distances / (upper / 2 - lower / 2), -1.0, 1.0)
+        return scaled

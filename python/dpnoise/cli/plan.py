@@ -2,14 +2,22 @@
 
 import math
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from dpnoise import local
-from dpnoise.cli.console import print_table, to_json
+from dpnoise.cli.console import print_table, quantity, to_json
 from dpnoise.cli.options import AsJson, whole_number
 from dpnoise.cli.protocols import name_of
+
+_NEAR: Final = 1.05
+
+_LEGEND: Final = """\
+standard deviation: of the estimated count of a rare value, in people
+detectable count:   how many people must have a value for its estimate to stand out, with a probability of 95 %
+server cost:        the order of the collector's work for n reports about k values; K, q and t are the points, field
+                    and dimension of a projective space"""
 
 
 def plan(
@@ -31,11 +39,28 @@ def plan(
 
     With a probability of 95 %, the estimates of all values that do not occur stay below a threshold. With a probability
     of 95 %, a value with the smallest detectable count has an estimate above this threshold.
+
+    The recommended protocol has the shortest reports of those whose standard deviation is at most 5 % above the
+    smallest.
     """
     candidates = local.plan(n=n, k=k, epsilon=epsilon)
+    best = candidates[0]
+    near = [one for one in candidates if one.standard_deviation <= _NEAR * best.standard_deviation]
+    recommended = min(near, key=lambda one: one.report_bytes)
     if as_json:
         rows = [{**asdict(candidate), "protocol": name_of(candidate.protocol)} for candidate in candidates]
-        print(to_json({"command": "plan", "n": n, "k": k, "requested_epsilon": epsilon, "protocols": rows}))
+        print(
+            to_json(
+                {
+                    "command": "plan",
+                    "n": n,
+                    "k": k,
+                    "requested_epsilon": epsilon,
+                    "protocols": rows,
+                    "recommended": name_of(recommended.protocol),
+                }
+            )
+        )
         return
     print_table(
         f"{n:,} people, {k:,} values, epsilon {epsilon:g}",
@@ -53,3 +78,12 @@ def plan(
             for candidate in candidates
         ],
     )
+    print(_LEGEND)
+    reason = "its standard deviation is the smallest"
+    if recommended is not best:
+        more = 100 * (recommended.standard_deviation / best.standard_deviation - 1)
+        reason = (
+            f"its reports have {quantity(recommended.report_bytes, 'byte')} instead of {best.report_bytes:,}, at a "
+            f"standard deviation that is {more:.1f} % above the smallest, of {name_of(best.protocol)}"
+        )
+    print(f"Recommended: {name_of(recommended.protocol)}, since {reason}.")

@@ -18,6 +18,8 @@ PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
 }
 """The classes by the abbreviations of the literature."""
 
+MEANS: Final = [name for name, make in PROTOCOLS.items() if issubclass(make, local.MeanProtocol)]
+
 
 def _parameters() -> dict[str, tuple[type, str]]:
     """Return the type and the help of each parameter: what it means for most protocols, and then for others."""
@@ -94,6 +96,8 @@ def _option(kind: type, text: str, *, hidden: bool) -> Any:
 
 
 def name_of(protocol: object) -> str:
+    if isinstance(protocol, local.AttributesProtocol):
+        return type(protocol).__name__.lower()
     return next(name for name, make in PROTOCOLS.items() if type(protocol) is make)
 
 

@@ -14,12 +14,12 @@ import typer
 from dpnoise import NoErrorBound, queries
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
-from dpnoise._parameters import checked_level
+from dpnoise._parameters import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, tables
-from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
+from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, rounded, suffix_of, to_json
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, Quiet, read_domain
+from dpnoise.cli.options import AsJson, Quiet, read_domain, two_numbers, whole_number
 from dpnoise.cli.payment import Purse, Sale
 from dpnoise.sensitivity import Relation
 
@@ -48,7 +48,10 @@ def release(
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(
-            metavar="LOW HIGH", help="The public bounds to which values are clamped, for all but count and histogram."
+            metavar="LOW HIGH",
+            parser=str,
+            callback=two_numbers,
+            help="The public bounds to which values are clamped, for all but count and histogram.",
         ),
     ] = None,
     q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
@@ -83,12 +86,25 @@ def release(
         float,
         typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
     ] = 0.95,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="NUMBER",
+            help="mean, variance: the public number of rows for which the error is shown.",
+        ),
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The ledger that pays; an existing one, or with --budget.")
     ] = None,
     budget: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="EPSILON DELTA", help="The budget of a new ledger. An existing one must have the same."),
+        typer.Option(
+            metavar="EPSILON DELTA",
+            parser=str,
+            callback=two_numbers,
+            help="The budget of a new ledger. An existing one must have the same.",
+        ),
     ] = None,
     label: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What the ledger calls this; the question, if not given.")
@@ -106,8 +122,9 @@ def release(
     --budget 2 0`
 
     One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. Beside an
-    answer stands the error that its noise does not exceed with the probability --level, where that is known. What
-    clamping to --bounds does to the answer is private, and not in the error.
+    answer stands the error that its noise does not exceed with the probability --level, where that is known; a table
+    rounds both to two digits of the error, and --json and files do not. What clamping to --bounds does to the answer is
+    private, and not in the error.
 
     Private are IN and, by add/remove, the number of its rows; of these two only the progress on a terminal shows the
     latter. All options are public: choose bounds, edges and domain without looking at the data.
@@ -120,18 +137,20 @@ def release(
     """
     suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
     groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
-    given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
+    given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta, "--rows": rows,
              "--domain": domain, "--domain-file": domain_file}  # fmt: skip
     _refuse_others(query, given)
     level = checked_level(level)
+    if rows is not None:
+        integer(rows, "--rows", range(1, 2**53))
     question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
     if ledger is not None and budget is None and not ledger.exists():
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
-    rows = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
-    data = rows if value is None else pc.equal(rows, value)
+    read = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
+    data = read if value is None else pc.equal(read, value)
     amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
     purse = None if ledger is None else Purse(ledger, relation=relation, **amounts)
     with Sale(purse) as sale, ExitStack() as opened:
@@ -145,7 +164,7 @@ def release(
             answer = sale.release(question, data, label or f"{query} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, level, source, column, query, len(data))
+        about, columns = _record(question, answer, level, source, column, query, rows, len(data))
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -178,8 +197,8 @@ def _check_free(output: Path) -> None:
 _TAKES: Final[dict[str, frozenset[str]]] = {
     "count": frozenset({"--value"}),
     "sum": frozenset({"--bounds"}),
-    "mean": frozenset({"--bounds"}),
-    "variance": frozenset({"--bounds"}),
+    "mean": frozenset({"--bounds", "--rows"}),
+    "variance": frozenset({"--bounds", "--rows"}),
     "median": frozenset({"--bounds"}),
     "quantile": frozenset({"--bounds", "--q"}),
     "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
@@ -228,30 +247,37 @@ def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
 
 
 def _record(
-    question: queries.Query, answer: Any, level: float, source: Path, column: str, query: str, size: int
+    question: queries.Query,
+    answer: Any,
+    level: float,
+    source: Path,
+    column: str,
+    query: str,
+    rows: int | None,
+    size: int,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    error, unknown = _error_of(question, level, size)
+    error, unknown = _error_of(question, level, size if rows is None and question.relation == "substitute" else rows)
     about = {"command": "release", "input": str(source), "column": column, "query": query}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
-    rows = _rows(question, answer)
+    answers = _answers(question, answer)
     columns: dict[str, list[Any]] = {
-        "group": [group for group, _ in rows],
-        "answer": [number for _, number in rows],
-        "error": [error] * len(rows),
+        "group": [group for group, _ in answers],
+        "answer": [number for _, number in answers],
+        "error": [error] * len(answers),
     }
     rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
     errors = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
-    return {**about, **cost, "level": level, **errors}, columns
+    return {**about, **cost, "level": level, "rows": rows, **errors}, columns
 
 
-def _error_of(question: queries.Query, level: float, size: int) -> tuple[float | None, str | None]:
-    """Return what the noise may have done to each number, or why that is not known. The size may be private."""
+def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[float | None, str | None]:
+    """Return what the noise may have done to each number, or why that is not known; the rows are public."""
     try:
-        if isinstance(question, queries.Mean | queries.Variance) and question.relation == "substitute":
-            return question.error(level, rows=size), None
+        if isinstance(question, queries.Mean | queries.Variance):
+            return question.error(level, rows=rows), None
         return question.error(level), None
     except NoErrorBound as reason:
-        return None, str(reason)
+        return None, str(reason).replace("error(rows=...)", "--rows")
 
 
 def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
@@ -260,19 +286,21 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
         return
     known = [name for name in columns if name != "error" or about["error"] is not None]
     rows = zip(*(columns[name] for name in known), strict=True)
-    texts = [(group, *(f"{number:,.10g}" for number in numbers)) for group, *numbers in rows]
+    texts = [(group, *(rounded(number, about["error"]) for number in numbers)) for group, *numbers in rows]
     print_table(f"{about['query']} of {about['column']}", known, texts)
     print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
     print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
     likely = f"with a probability of {100 * about['level']:.10g} %"
-    print(f"noise within the error {likely}" if about["error"] is not None else about["no_error_bound"])
+    of_rows = "" if about["rows"] is None else f" of {about['rows']:,} rows"
+    print(f"noise within the error{of_rows} {likely}" if about["error"] is not None else about["no_error_bound"])
     if about["rank_error"] is not None:
         print(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
-def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
+def _answers(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
         edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: rounding may give one name to two
-        names = [f"{low} to {high}" for low, high in pairwise(edges)]
+        names = [f"[{low}, {high})" for low, high in pairwise(edges)]
+        names[-1] = f"{names[-1][:-1]}]"  # only the last bin has its upper edge
         return list(zip(names, answer.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]

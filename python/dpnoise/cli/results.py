@@ -6,21 +6,31 @@ from inspect import Parameter, signature
 from typing import Any, Final
 
 from dpnoise import ParameterError, local
-from dpnoise.cli.console import InputError, print_table, quantity
+from dpnoise.cli.console import InputError, print_table, quantity, rounded
 from dpnoise.cli.protocols import name_of, option_of
+from dpnoise.cli.reports import Meaning
 from dpnoise.cli.state import State
 
 _SHOWN: Final = 40
 _COUNTS: Final = ("value", "count", "standard_error", "lower", "upper")
 _MEAN: Final = ("mean", "standard_error", "lower", "upper")
-HEADERS: Final = (_COUNTS, (*_COUNTS, "significant"), ("range", *_COUNTS[1:]), _MEAN, ("lower", "upper", "probability"))
+HEADERS: Final = (
+    _COUNTS,
+    (*_COUNTS, "significant"),
+    ("attribute", *_COUNTS),
+    ("range", *_COUNTS[1:]),
+    _MEAN,
+    ("lower", "upper", "probability"),
+)
 """The columns of estimates, but for those that other programs might give to a file of theirs."""
 
 
 def estimated(state: State, options: Mapping[str, Any]) -> Any:
     """Return the estimate from a state, with the options that the method ``estimate`` of its protocol takes."""
-    protocol = local.protocol_from_json(state.accumulator.protocol.to_json(), domain=state.domain or None, limit=None)
-    takes = signature(type(protocol).estimate).parameters  # type: ignore[attr-defined]
+    protocol = _labelled(state)
+    takes = dict(signature(type(protocol).estimate).parameters)
+    if isinstance(protocol, local.AttributesProtocol):
+        del takes["candidates"]  # these are not texts, but for each attribute
     kind = type(protocol).__name__
     for name, one in takes.items():
         if one.default is Parameter.empty and name not in ("self", "collected", *options):
@@ -31,27 +41,46 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
             option = "--no-smoothing" if name == "smoothing" else option_of(name)
             raise InputError(f"{option} does not apply to reports of {kind}")
     try:
-        return protocol.estimate(state.accumulator, **options)  # type: ignore[attr-defined]
+        return protocol.estimate(state.accumulator, **options)
     except ParameterError as error:
         raise InputError(str(error).replace("collected", "the files", 1)) from None
 
 
-def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:
-    """Return the columns of an estimate: the columns of its `to_arrow`, or the counts of ranges."""
+def _labelled(state: State) -> Any:
+    """Return the protocol of a state with the labels of its values."""
+    protocol, meaning = state.accumulator.protocol, state.meaning
+    if isinstance(meaning, dict):
+        return local.AttributesProtocol.from_json(protocol.to_json(), domains=meaning, limit=None)
+    labels = meaning if isinstance(protocol, local.FrequencyProtocol) else None
+    return local.protocol_from_json(protocol.to_json(), domain=labels, limit=None)
+
+
+def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None, meaning: Meaning) -> dict[str, list[Any]]:
+    """Return the columns of an estimate: the columns of its `to_arrow`, or the counts of ranges or of attributes."""
     if ranges is not None:
         if not isinstance(estimate, local.RangeEstimate):
             raise InputError("--ranges applies to reports of HierarchicalRange alone")
         counts = [dataclasses.asdict(estimate.range(first, last)) for first, last in ranges]
         names = [f"{first}:{last}" for first, last in ranges]
         return {"range": names, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
+    if isinstance(estimate, dict):
+        parts = [(name, columns_of(one, None, [])) for name, one in estimate.items()]
+        attributes = [name for name, part in parts for _ in part["value"]]
+        return {"attribute": attributes, **{name: [x for _, part in parts for x in part[name]] for name in _COUNTS}}
     if isinstance(estimate, local.MeanEstimate):
-        return {name: [getattr(estimate, name)] for name in _MEAN}
+        lower, upper = map(float, meaning or (-1, 1))
+        middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+        offsets = (middle, 0.0, middle, middle)
+        return {name: [offset + half * getattr(estimate, name)] for name, offset in zip(_MEAN, offsets, strict=True)}
     columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
     return columns
 
 
-def about(estimate: Any, state: State) -> dict[str, Any]:
+def about(estimate: Any, state: State, level: float) -> dict[str, Any]:
+    """Describe an estimate; those of several attributes have a level of their own, higher if all hold together."""
     protocol = state.accumulator.protocol
+    several = isinstance(estimate, dict)
+    estimate = next(iter(estimate.values())) if several else estimate
     found = {field.name: getattr(estimate, field.name) for field in dataclasses.fields(estimate)}
     plain = {
         name: value for name, value in found.items() if value is None or isinstance(value, bool | int | float | str)
@@ -59,6 +88,7 @@ def about(estimate: Any, state: State) -> dict[str, Any]:
     return {
         "protocol": name_of(protocol),
         **{name: value for name, value in plain.items() if name not in (*_MEAN, "domain")},
+        **({"level": level, "rejected": state.accumulator.rejected} if several else {}),
         "rejected_reasons": state.accumulator.rejected_reasons,
         "epsilon": protocol.epsilon,
         "spec_id": protocol.spec_id,
@@ -70,10 +100,11 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
     size = len(next(iter(columns.values())))
     order = list(range(size))
-    if "value" in columns:
+    if next(iter(columns)) == "value":
         order.sort(key=lambda i: columns["count"][i], reverse=True)
     digits = ",.1f" if "count" in columns else ",.6g"
-    rows = [[_cell(column[i], digits) for column in columns.values()] for i in order[:_SHOWN]]
+    errors = columns.get("standard_error", [None] * size)
+    rows = [[_cell(column[i], errors[i], digits) for column in columns.values()] for i in order[:_SHOWN]]
     print_table(_title(columns, about, len(rows), size), [name.replace("_", " ") for name in columns], rows)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
@@ -91,11 +122,11 @@ def _title(columns: Mapping[str, Any], about: Mapping[str, Any], shown: int, siz
         kind = "simultaneous " if about.get("simultaneous") else ""
         title += f" with {kind}{100 * about['level']:g} % intervals"
     if shown < size:
-        title += f", the {shown} {'largest' if 'value' in columns else 'first'} of {size:,}"
+        title += f", the {shown} {'largest' if next(iter(columns)) == 'value' else 'first'} of {size:,}"
     return title
 
 
-def _cell(value: Any, digits: str) -> str:
+def _cell(value: Any, error: float | None, digits: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return format(value, digits) if isinstance(value, float) else str(value)
+    return rounded(value, error, digits) if isinstance(value, float) else str(value)

@@ -30,7 +30,7 @@ def reports_files(source: Path) -> list[Path]:
     """Return the files of reports that an argument stands for.
 
     A directory stands for the files below it, except names that begin with "." or "_", which engines use for metadata
-    and incomplete files. A path that does not exist may be a pattern.
+    and incomplete files. A path that does not exist may be a pattern, or is an error.
     """
     if source == STDIN:
         raise InputError("stdin cannot be a Parquet file, which is read from its end: it takes --messages")
@@ -41,6 +41,7 @@ def reports_files(source: Path) -> list[Path]:
         return found
     if matches := _matches(source):
         return [path for match in matches for path in (reports_files(match) if match.is_dir() else [match])]
+    source.stat()  # what is not there is the system's error to name, and not a wrong name
     suffix_of(source, (SUFFIX,), "a file of reports, which are binary and do not fit into CSV,")
     return [source]
 

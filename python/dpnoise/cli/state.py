@@ -16,6 +16,7 @@ from typing import Any, Final
 from dpnoise import local
 from dpnoise._files import atomic_write
 from dpnoise.cli.console import InputError
+from dpnoise.cli.reports import Meaning
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -25,17 +26,17 @@ _VERSION: Final = 1
 class State:
     name: str
     """The name of the state in messages: a path in quotes, or words."""
-    accumulator: local.Accumulator
-    domain: list[str]
+    accumulator: local.Accumulator | local.AttributesAccumulator
+    meaning: Meaning
     sources: dict[str, str] = field(default_factory=dict)
     """The path of each source, by the SHA-256 of its content."""
 
-    def check_same(self, name: str, protocol: object, domain: list[str]) -> None:
+    def check_same(self, name: str, protocol: object, meaning: Meaning) -> None:
         """Refuse another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:
             raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")
-        if domain != self.domain:
+        if meaning != self.meaning:
             raise InputError(f"{name} has another domain than {self.name}")
 
     def joined(self, other: "State") -> "State":
@@ -44,7 +45,7 @@ class State:
         Takes ownership of `other`: the counts are added to its counts. This state does not change, so it is intact
         after an interrupt.
         """
-        self.check_same(other.name, other.accumulator.protocol, other.domain)
+        self.check_same(other.name, other.accumulator.protocol, other.meaning)
         shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
         if shared:
             more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
@@ -52,8 +53,8 @@ class State:
                 f"{other.name} holds {shared[0]!r}{more}, which has been counted before: "
                 f"merging would count the reports twice"
             )
-        other.accumulator.merge(self.accumulator)
-        return State(self.name, other.accumulator, self.domain, {**self.sources, **other.sources})
+        other.accumulator.merge(self.accumulator)  # type: ignore[arg-type] # both are of one protocol
+        return State(self.name, other.accumulator, self.meaning, {**self.sources, **other.sources})
 
 
 class StateFile:
@@ -81,9 +82,13 @@ class StateFile:
         if document.pop("checksum", None) != _checksum(document):
             raise InputError(f"{name} is damaged: its checksum is wrong")
         try:
-            accumulator = local.Accumulator.from_bytes(base64.b64decode(document["accumulator"]), limit=None)
+            meaning: Meaning = document["domain"]
+            if not isinstance(meaning, dict | list):
+                raise TypeError("domain must be an array or an object")
+            kind = local.AttributesAccumulator if isinstance(meaning, dict) else local.Accumulator
+            accumulator = kind.from_bytes(base64.b64decode(document["accumulator"]), limit=None)
             sources = {source["sha256"]: source["path"] for source in document["sources"]}
-            return State(name, accumulator, list(document["domain"]), sources)
+            return State(name, accumulator, meaning, sources)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{name} is damaged: {error}") from None
 
@@ -94,7 +99,7 @@ class StateFile:
         document: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
-            "domain": state.domain,
+            "domain": state.meaning,
             "sources": [{"path": path, "sha256": sha256} for sha256, path in state.sources.items()],
             "accumulator": base64.b64encode(state.accumulator.to_bytes()).decode(),
         }

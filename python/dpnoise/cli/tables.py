@@ -6,25 +6,21 @@ Messages of Arrow are not passed on: those about CSV quote the offending row, an
 import csv
 import io
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from dpnoise import local
 from dpnoise._interchange import PARQUET, native_file
 from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
 
-_FILE_KEY: Final = b"dpnoise.file"
 _BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
 _CSV: Final = "CSV file with lines below 1 MiB"
 
@@ -89,14 +85,13 @@ def open_column(path: Path, name: str, kind: Kind, *, empty_is_missing: bool, ba
 
 
 def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> Column:
-    file = _parquet_file(path)
+    file = parquet_file(path)
     _check_column(path, name, file.schema_arrow.names)
     found = file.schema_arrow.field(name).type
     if not kind.allows(found.value_type if pa.types.is_dictionary(found) else found):
         raise InputError(f"column {name!r} has the type {found}; it must be {kind.name}")
-    rows = file.metadata.num_rows
-    batches = _all_of(rows, _each(file.iter_batches(batch_rows, columns=[name]), path, "Parquet file"), path)
-    return Column(rows, "rows", ((kind.of(batch.column(name), name), len(batch)) for batch in batches))
+    columns = columns_of(file, path, name, batch_rows)
+    return Column(file.metadata.num_rows, "rows", ((kind.of(column, name), len(column)) for column in columns))
 
 
 def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_rows: int) -> Column:
@@ -144,23 +139,6 @@ def batch_rows(report_bytes: int) -> int:
     return max(1, min(1 << 18, (1 << 24) // report_bytes))
 
 
-@contextmanager
-def report_writer(
-    target: BinaryIO, protocol: local.Protocol, domain: Sequence[str] | None
-) -> Iterator[Callable[[Any], None]]:
-    """Write a Parquet file of reports; yields a function that takes a batch of them as the protocol made them."""
-    # Files are identified by their content, and two files of few reports could be equal by chance.
-    labelled = protocol if domain is None else local.protocol_from_json(protocol.to_json(), domain=domain, limit=None)
-    schema = labelled.to_arrow(np.empty((0, protocol.report_bytes), np.uint8)).schema
-    schema = schema.with_metadata({**schema.metadata, _FILE_KEY: secrets.token_hex(16)})
-    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
-    # checksum detects damage.
-    with pq.ParquetWriter(
-        target, schema, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True
-    ) as writer:
-        yield lambda reports: writer.write_batch(protocol.to_arrow(reports))
-
-
 def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -196,7 +174,7 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
     return isinstance(document, dict) and {"spec_id", "estimates"} <= set(document)
 
 
-def _parquet_file(path: Path) -> pq.ParquetFile:
+def parquet_file(path: Path) -> pq.ParquetFile:
     path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
         return pq.ParquetFile(native_file(path), **PARQUET)
@@ -204,11 +182,12 @@ def _parquet_file(path: Path) -> pq.ParquetFile:
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 
 
-def _all_of(rows: int, batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield from `batches`, and refuse a damaged file that has fewer rows than it says."""
-    for batch in batches:
+def columns_of(file: pq.ParquetFile, path: Path, name: str, batch_rows: int) -> Iterator[pa.Array]:
+    """Yield a column a piece at a time, and refuse a damaged file that has fewer rows than it says."""
+    rows = file.metadata.num_rows
+    for batch in _each(file.iter_batches(batch_rows, columns=[name]), path, "Parquet file"):
         rows -= batch.num_rows
-        yield batch
+        yield batch.column(0)
     if rows:
         raise InputError(f"{str(path)!r} is not a well-formed Parquet file: rows are missing")
 

@@ -118,11 +118,11 @@ class Specification(Announced):
         if "_family" in vars(cls):
             CLASSES[cls._family] = cls
 
-    def __new__(cls, *given: Any, **named: Any) -> Self:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         """Make a protocol without labels; its initialiser may set them."""
         if not hasattr(cls, "_family"):
             raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
-        protocol = super().__new__(cls, *given, **named)
+        protocol = super().__new__(cls)
         protocol._domain = None
         return protocol
 

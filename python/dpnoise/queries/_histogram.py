@@ -55,7 +55,8 @@ class Histogram(CountingQuery):
         relation: Relation = "add/remove",
     ) -> None:
         if (edges is None) == (domain is None):
-            raise ParameterError("either edges or domain must be given")
+            got = "both" if domain is not None else "neither: use StabilityHistogram for a domain that is not public"
+            raise ParameterError(f"either edges or domain must be given, got {got}")
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
         self._edges = None if edges is None else _increasing(edges)
         self._domain = None if domain is None else _distinct(domain)

@@ -105,17 +105,23 @@ class OfMoments(Query):
 
 
 class Moments:
-    """Noisy means of several numbers of each row, the i-th within +-bounds[i], for one epsilon."""
+    """Noisy means of several numbers of each row, the i-th within +-moments[i], for one epsilon."""
 
     __slots__ = ("_count", "_sums", "epsilon")
 
-    def __init__(self, bounds: list[float], epsilon: float, relation: Relation) -> None:
+    def __init__(self, moments: list[float], epsilon: float, relation: Relation, bounds: Bounds) -> None:
         # This checks the user's epsilon, not a part of it.
         self.epsilon = Count(epsilon=epsilon, relation=relation).epsilon
         private_rows = relation == "add/remove"
-        share = share_of(self.epsilon, len(bounds) + private_rows)
-        self._sums = [Sum(bounds=(-bound, bound), epsilon=share, relation=relation) for bound in bounds]
-        self._count = Count(epsilon=share, relation=relation) if private_rows else None
+        share = share_of(self.epsilon, len(moments) + private_rows)
+        try:
+            self._sums = [Sum(bounds=(-most, most), epsilon=share, relation=relation) for most in moments]
+            self._count = Count(epsilon=share, relation=relation) if private_rows else None
+        except ParameterError:  # which shows a share of epsilon, and the bounds of a moment
+            raise ParameterError(
+                "epsilon must be such that, shared by the sums and the count, the noise of each has a scale below "
+                f"2**940 and, in steps of its grid, from 2**-40 to 2**40 (the bounds are {bounds!r}), got {epsilon!r}"
+            ) from None
 
     def release(self, columns: list[NDArray[np.float64]], threads: int | None, rng: Rng) -> list[float]:
         """Release the means; a missing value is missing in all columns."""
@@ -169,7 +175,7 @@ class Mean(OfMoments):
 
     def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
         super().__init__(bounds, relation)
-        self._moments = Moments([self._half], epsilon, relation)
+        self._moments = Moments([self._half], epsilon, relation, bounds)
 
     @property
     def _widest(self) -> float:
@@ -211,7 +217,7 @@ class Variance(OfMoments):
         super().__init__(bounds, relation)
         if not 1e-120 < self._half < 1e150:
             raise ParameterError(f"bounds must be 1e-120 to 1e150 apart, got {bounds!r}")
-        self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation)
+        self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation, bounds)
 
     @property
     def _widest(self) -> float:

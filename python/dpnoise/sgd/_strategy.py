@@ -21,7 +21,7 @@ STEPS: Final = range(1, 2**20 + 1)
 _DISTANCES: Final = range(1, 2**53 + 1)
 
 
-class _OneEvent(ByName):
+class OneEvent(ByName):
     """All participations of an example are within one event."""
 
     @property
@@ -36,7 +36,7 @@ class _OneEvent(ByName):
 
 
 @dataclass(frozen=True)
-class SingleEpoch(_OneEvent):
+class SingleEpoch(OneEvent):
     """Each example takes part in at most one step of the run.
 
     Which step that is may depend on the example itself, but not on the data of other examples.
@@ -59,7 +59,7 @@ class SingleEpoch(_OneEvent):
 
 
 @dataclass(frozen=True)
-class MinSeparation(_OneEvent):
+class MinSeparation(OneEvent):
     """Any two steps that an example takes part in are some number of steps apart, or more.
 
     The steps of an example must not depend on the data of other examples. Batches in a fixed order, the same in all

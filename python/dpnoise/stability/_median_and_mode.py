@@ -87,7 +87,7 @@ def integer(distance: Any, verb: str = "be") -> int:
     return max(-(2**63), min(found, 2**63 - 1))
 
 
-class _StableStatistic(StableMechanism):
+class StableStatistic(StableMechanism):
     __slots__ = ()
 
     _parameters = ("epsilon", "delta", "relation")
@@ -112,7 +112,7 @@ class _StableStatistic(StableMechanism):
         return release if found.n else Release(None, NOT_STABLE)
 
 
-class StableMedian(_StableStatistic):
+class StableMedian(StableStatistic):
     """The exact median of the data, if it is stable.
 
     The median is the lower one, of rank ceil(n/2). It is released when its distance to instability, `median_distance`,
@@ -177,7 +177,7 @@ class StableMedian(_StableStatistic):
         return median(x, self.relation)
 
 
-class StableMode(_StableStatistic):
+class StableMode(StableStatistic):
     """The most frequent value of the data, if it is stable.
 
     The mode is the most frequent value, the smallest of those if there are several. It is released when its distance to

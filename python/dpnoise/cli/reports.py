@@ -1,0 +1,128 @@
+"""Parquet files of reports about one column or several: what perturb writes, and estimate reads."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dpnoise import ParameterError, local
+from dpnoise._interchange import native_file
+from dpnoise.cli import tables
+from dpnoise.cli.console import InputError
+from dpnoise.sensitivity import check_bounds
+
+Announced: TypeAlias = local.Protocol | local.AttributesProtocol
+
+Meaning: TypeAlias = list[str] | list[float] | dict[str, list[str]]
+"""What the values of a protocol stand for: labels, or the bounds of a mean, or the labels of each attribute."""
+
+_FILE_KEY: Final = b"dpnoise.file"
+_PROTOCOL_KEY: Final = b"dpnoise.protocol"
+_DOMAIN_KEY: Final = b"dpnoise.domain"
+_BOUNDS_KEY: Final = b"dpnoise.bounds"
+
+
+@dataclass(frozen=True)
+class Reports:
+    """A file of reports, and what its metadata say about them, as far as they do."""
+
+    path: str
+    protocol: Announced | None
+    meaning: Meaning | None
+    rows: int
+    batches: Callable[[int], Iterator[Any]]
+    """Reads the reports a piece at a time, of at most so many rows."""
+
+
+@contextmanager
+def report_writer(target: BinaryIO, protocol: Announced, meaning: Meaning | None) -> Iterator[Callable[[Any], None]]:
+    """Write a Parquet file of reports; yields a function that takes a batch of them as the protocol made them."""
+    schema = _batch(protocol, np.empty((0, protocol.report_bytes), np.uint8)).schema
+    # Files are identified by their content, and two files of few reports could be equal by chance.
+    metadata = {**schema.metadata, _FILE_KEY: secrets.token_hex(16)}
+    if meaning is not None:
+        key = _BOUNDS_KEY if isinstance(protocol, local.MeanProtocol) else _DOMAIN_KEY
+        metadata[key] = json.dumps(meaning, ensure_ascii=False)
+    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
+    # checksum detects damage.
+    with pq.ParquetWriter(
+        target,
+        schema.with_metadata(metadata),
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_checksum=True,
+    ) as writer:
+        yield lambda reports: writer.write_batch(_batch(protocol, reports))
+
+
+def _batch(protocol: Announced, reports: NDArray[np.uint8]) -> Any:
+    if isinstance(protocol, local.Protocol):
+        return protocol.to_arrow(reports)
+    field = _field(protocol)
+    column = pa.FixedSizeBinaryArray.from_buffers(field.type, len(reports), [None, pa.py_buffer(reports)])
+    return pa.record_batch([column], schema=pa.schema([field], metadata={_PROTOCOL_KEY: protocol.to_json()}))
+
+
+def _field(protocol: local.AttributesProtocol) -> pa.Field:
+    return pa.field("report", pa.binary(protocol.report_bytes), nullable=False)
+
+
+def open_reports(path: Path) -> Reports:
+    """Read what the metadata of a file say about its reports."""
+    try:
+        metadata = pq.read_schema(native_file(path)).metadata or {}
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        metadata = {}  # the library names the problem
+    if metadata.get(_PROTOCOL_KEY, b"").startswith(b'{"attributes":'):
+        return _of_attributes(path, metadata)
+    file = local.open_reports(path)
+    meaning: Meaning | None = None
+    if isinstance(file.protocol, local.MeanProtocol):
+        meaning = _bounds(path, metadata)
+    elif isinstance(file.protocol, local.FrequencyProtocol):
+        meaning = file.domain
+    return Reports(file.path, file.protocol, meaning, file.rows, file.batches)  # type: ignore[arg-type] # of protocols
+
+
+def _bounds(path: Path, metadata: dict[bytes, bytes]) -> list[float] | None:
+    if _BOUNDS_KEY not in metadata:
+        return None
+    try:
+        return list(check_bounds(json.loads(metadata[_BOUNDS_KEY])))
+    except (ValueError, TypeError):
+        raise InputError(f"{str(path)!r} cannot be used: the metadata 'dpnoise.bounds' are not two bounds") from None
+
+
+def _of_attributes(path: Path, metadata: dict[bytes, bytes]) -> Reports:
+    try:
+        text = metadata[_PROTOCOL_KEY].decode()
+        protocol = local.AttributesProtocol.from_json(text, limit=None)
+        domains = json.loads(metadata.get(_DOMAIN_KEY, b"{}"))
+        labelled = local.AttributesProtocol.from_json(text, domains=domains, limit=None)
+    except (ParameterError, TypeError, ValueError) as error:
+        raise InputError(f"{str(path)!r} cannot be used: {error}") from None
+    meaning = {}
+    for name, one in labelled.attributes.items():
+        if not isinstance(one, local.FrequencyProtocol):
+            raise InputError(f"{str(path)!r} cannot be used: attribute {name!r} is not counted by value")
+        meaning[name] = [str(label) for label in one.domain or range(one.k)]
+    file = tables.parquet_file(path)
+    if file.schema_arrow.names != ["report"] or file.schema_arrow.field(0) != _field(protocol):
+        raise InputError(f"{str(path)!r} cannot be used: its column must be report, of {protocol.report_bytes} bytes")
+
+    def batches(rows: int) -> Iterator[NDArray[np.uint8]]:
+        for column in tables.columns_of(file, path, "report", rows):
+            end = column.offset + len(column)
+            numbers = np.frombuffer(column.buffers()[1] or b"", np.uint8, end * protocol.report_bytes)
+            yield numbers.reshape(-1, protocol.report_bytes)[column.offset :]
+
+    return Reports(str(path), protocol, meaning, file.metadata.num_rows, batches)
