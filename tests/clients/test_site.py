@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -208,7 +209,12 @@ def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypat
     from scripts import playground
 
     page = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
+    front = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     monkeypatch.setattr(playground, "CLIENT", tmp_path)
+    config = SimpleNamespace(nav=[{"Start": ["index.md"]}, {"Playground": "playground.md"}])
+    playground.on_config(config)
+    assert config.nav == [{"Start": ["index.md"]}]
+    assert "playground" not in playground.on_page_markdown(front)
     files: list[Any] = []
     playground.on_files(files, config=None)
     assert files == []
@@ -218,3 +224,4 @@ def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypat
         (tmp_path / name).touch()
     assert "is left out" not in playground.on_page_markdown(page)
     assert "<script" in playground.on_page_markdown(page)
+    assert "playground.md" in playground.on_page_markdown(front)
