@@ -30,8 +30,9 @@ def on_page_content(content: str, *, page: Any, **_: Any) -> str:
 
     def to_html(formula: re.Match[str]) -> str:
         latex = html.unescape(formula["latex"]).strip()
+        options = {"displayMode": formula["open"] == "[", "strict": "error"}
         try:
-            shown = _engine.call("katex.renderToString", latex, {"displayMode": formula["open"] == "[", "strict": "error"})
+            shown = _engine.call("katex.renderToString", latex, options)
         except JSEvalException as error:
             raise PluginError(f"{page.file.src_uri}: the formula {latex}: {error}") from error
         # The words of a page are searched, not the letters of its formulas.

@@ -1,4 +1,4 @@
-"""MkDocs hook: tell the outputs whose columns are aligned, which the style sheet keeps, from messages, which it wraps."""
+"""MkDocs hook: tell outputs with aligned columns, which the style sheet keeps, from messages, which it wraps."""
 
 from __future__ import annotations
 
