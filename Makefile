@@ -126,7 +126,7 @@ instructions: | check-tools ## compare instructions per sample with benches/inst
 fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=60 seconds, after its planted faults (Linux, C++ compiler)
 	$(PYTHON) scripts/fuzz.py $(SECONDS)
 
-docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
+docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 outputs: $(VENV)/.native $(VENV)/.extra-test-engines $(TUMULT)/.native ## run the code of the pages, and show what it prints (needs Java 17)

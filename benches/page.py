@@ -366,6 +366,19 @@ def by_post(record: Record, case: Case) -> str:
     return titled(str(case), ["protocol", *columns], rows)
 
 
+# --- docs/index.md ---------------------------------------------------------------------------------------------------
+
+RIVALS = {"OpenDP": "opendp", "diffprivlib": "diffprivlib", "NumPy": "NumPy laplace, PCG64"}
+"""With whom the front page compares dpnoise, and their entrants."""
+
+
+def front_parts(record: Record) -> dict[str, str]:
+    """Return the figures of the front page: how many times as fast ours is as another library, in one case."""
+    table = record.tables["Discrete Laplace"]
+    factors = {name: number(table.factors(record.ours, rival)["10"]) for name, rival in RIVALS.items()}
+    return factors | {"machine": f"{record.date}, {record.cpu}, {record.instruction_set}"}
+
+
 # --- filling the pages -----------------------------------------------------------------------------------------------
 
 
@@ -382,6 +395,8 @@ def fill(page: str, parts: dict[str, str]) -> str:
 def filled(path: str, page: str) -> str:
     """Return a page of the site with what the records say, by its path below docs."""
     match path:
+        case "index.md":
+            return fill(page, front_parts(kept()[WHOLE]))
         case "benchmarks.md":
             return fill(page, parts(kept().values()))
         case "benchmarks/frequency_oracles.md":

@@ -1,11 +1,15 @@
-"""How often several ways succeed for several sizes, as a table and as a picture: what some examples have in common."""
+"""What some examples have in common: pictures, and how often several ways succeed for several sizes."""
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dpnoise import plots
 
@@ -33,7 +37,7 @@ def show(experiment: Callable[[int], Shares], sizes: Sequence[int], what: str, r
 def draw(path: str, sizes: Sequence[int], what: str, curves: Mapping[tuple[str, str], Sequence[float]]) -> None:
     """Draw each curve: a colour for the way, a style of line for the group."""
     groups, ways = (list(dict.fromkeys(keys)) for keys in zip(*curves, strict=True))
-    with plots.chart(path, height=5.5) as axes:
+    with picture(path, height=3.4 + 0.2 * len(curves)) as axes:
         for (group, way), shares in curves.items():
             axes.plot(
                 sizes,
@@ -49,13 +53,20 @@ def draw(path: str, sizes: Sequence[int], what: str, curves: Mapping[tuple[str, 
         axes.set_ylim(-0.02, 1.02)
         axes.yaxis.set_major_formatter("{x:.0%}")
         axes.grid(color="#dddddd", linewidth=0.8)
-        axes.set(xlabel="people", ylabel=what)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=len(groups), frameon=False)
-    minify(path)
+        axes.set_xlabel("people")
+        axes.set_title(what, loc="left", fontsize="medium")
+        axes.figure.legend(loc="outside lower center", frameon=False)
 
 
-def minify(path: str | Path) -> None:
-    """Join the lines of an SVG file: Matplotlib writes a line for each point of a curve."""
-    if Path(path).suffix == ".svg":
+@contextmanager
+def picture(path: str | Path, height: float = 3.6) -> Iterator[Axes]:
+    """Draw a picture of the documentation: the same each time, and legible on a phone, which shrinks wide ones."""
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "dpnoise"}):
+        figure = Figure(figsize=(5.2, height), layout="constrained")
+        with plots.chart(ax=figure.add_subplot()) as axes:
+            yield axes
+        is_svg = Path(path).suffix == ".svg"
+        figure.savefig(path, metadata={"Date": None} if is_svg else None)
+    if is_svg:  # Matplotlib writes a line for each point of a curve
         text = Path(path).read_text(encoding="utf-8")
         Path(path).write_text(re.sub(r"\s*\n\s*", " ", text).strip() + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from dpnoise import plots, sgd
+from dpnoise import sgd
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-5
@@ -132,7 +132,7 @@ def shown(values: NDArray[np.float64]) -> str:
 def draw(path: str, curves: dict[str, list[float]]) -> None:
     """Draw the errors of each way by epsilon, on logarithmic scales."""
     marks = (0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5)
-    with plots.chart(path, height=4.5) as axes:
+    with _curves.picture(path, height=4.2) as axes:
         for index, (way, accuracies) in enumerate(curves.items()):
             style = "--" if way.startswith("independent") else "-"
             axes.plot(EPSILONS, 1 - np.array(accuracies), style, color=f"C{index}", marker="o", label=way)
@@ -144,7 +144,6 @@ def draw(path: str, curves: dict[str, list[float]]) -> None:
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.set(xlabel="epsilon", ylabel="digits not recognised")
         axes.legend(frameon=False)
-    _curves.minify(path)
 
 
 def main() -> None:

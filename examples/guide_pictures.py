@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import _curves
-import matplotlib
 import numpy as np
 
 from dpnoise import DiscreteLaplace, Laplace, datasets, local, plots
@@ -19,12 +18,10 @@ def estimated_histogram(path: Path) -> None:
     occupations, names = datasets.adult_occupations()
     protocol = local.OptimizedUnaryEncoding(k=len(names), epsilon=1.0)
     estimate = protocol.estimate(protocol.perturb(occupations))
-    plots.histogram(
-        names,
-        {"local, epsilon = 1": (estimate.counts, estimate.lower, estimate.upper)},
-        true_counts=np.bincount(occupations),
-        path=path,
-    )
+    series = {"local, epsilon = 1": (estimate.counts, estimate.lower, estimate.upper)}
+    with _curves.picture(path, height=6.5) as axes:
+        plots.histogram(names, series, true_counts=np.bincount(occupations), ax=axes)
+        axes.locator_params(axis="x", nbins=6)
 
 
 def local_and_central_errors(path: Path) -> None:
@@ -33,7 +30,7 @@ def local_and_central_errors(path: Path) -> None:
     protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
     ratio = np.exp(-1 / DiscreteLaplace(epsilon=1.0, sensitivity=1).scale)  # of the probabilities of n and n + 1
     central = np.sqrt(2 * ratio) / (1 - ratio)
-    with plots.chart(path, height=3.6) as axes:
+    with _curves.picture(path) as axes:
         axes.plot(people, [protocol.variance(n=int(n), frequency=0) ** 0.5 / n for n in people], label="local")
         axes.plot(people, central / people, label="central")
         axes.set(xscale="log", yscale="log", xlabel="people", ylabel="error / people")
@@ -53,7 +50,7 @@ def errors_of_protocols(path: Path) -> None:
         local.SubsetSelection,
     )
     epsilons = np.linspace(0.5, 5.0, 19)
-    with plots.chart(path, height=3.6) as axes:
+    with _curves.picture(path) as axes:
         for kind, style in zip(kinds, ("-", "-", "-", "--", "-", "-.", ":"), strict=True):
             errors = [kind(k=100, epsilon=float(epsilon)).variance(n=10**6, frequency=0) ** 0.5 for epsilon in epsilons]
             axes.plot(epsilons, errors, style, linewidth=2, label=kind.__name__)
@@ -71,7 +68,7 @@ def composition(path: Path) -> None:
         "compose_advanced": [compose_advanced(each.cost, n, delta=1e-6).epsilon for n in numbers],
         "Accountant": [Accountant().compose(each, n).epsilon(1e-6) for n in numbers],
     }
-    with plots.chart(path, height=3.6) as axes:
+    with _curves.picture(path) as axes:
         for label, epsilons in curves.items():
             axes.plot(numbers, epsilons, linewidth=2, label=label)
         axes.set(xlabel="releases", ylabel="epsilon of all together")
@@ -81,12 +78,10 @@ def composition(path: Path) -> None:
 
 def main() -> None:
     """Draw all."""
-    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "dpnoise"}  # small, and the same each time
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     for draw in (estimated_histogram, local_and_central_errors, errors_of_protocols, composition):
         path = folder / f"{draw.__name__}.svg"
         draw(path)
-        _curves.minify(path)
         print(path)
     print(datasets.ADULT_ATTRIBUTION)
 

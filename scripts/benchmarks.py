@@ -136,7 +136,7 @@ def by_n(record: Record) -> Figure:
         "Laplace mechanism, dpnoise": ("Calls: Laplace mechanism", record.ours),
         "NumPy laplace, PCG64": ("Calls: discrete Laplace", "NumPy laplace, PCG64"),
     }
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
     for i, (label, (table, entrant)) in enumerate(lines.items()):
         amounts = record.tables[table].amounts[entrant]
@@ -150,7 +150,7 @@ def by_n(record: Record) -> Figure:
 
 def by_epsilon(record: Record) -> Figure:
     """Draw the squared error of each protocol by epsilon, and what was published."""
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
     axes = figure.add_subplot()
     drawn = [name for name in ORACLES if name != "OptimizedUnaryEncoding"]  # whose error is that of LocalHashing
     for i, name in enumerate(drawn):

@@ -1,7 +1,7 @@
 """Turn the chapters of the tutorial into Jupyter notebooks: python scripts/notebooks.py FOLDER.
 
-A notebook is JSON, in the format nbformat 4.5. Its code cells are the blocks of code of the page: Python, which
-the tests run, and `pip install`.
+A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks of
+code of the page: Python with its output, which the tests compare, and `pip install`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 TUTORIAL = Path(__file__).parents[1] / "docs/tutorial"
-_CODE = re.compile(r"^```(?:python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_OUTPUT = re.compile(r"^```\{\.text \.output\}\n.*?^```$", re.MULTILINE | re.DOTALL)
+SETUP = """\
+# dpnoise is not on PyPI yet: pip builds it from its repository, and needs Rust for that.
+%pip install --quiet "dpnoise[accounting,arrow,plot] @ git+https://github.com/dpnoise/dpnoise"
+"""
+_BLOCK = re.compile(
+    r"^```(?:python|sh)\n(.*?)^```$(?:\n\n```\{\.text \.output[^}]*\}\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https://)([^)#]*)(#[^)]*)?\)")
 
 
 def _text(markdown: str) -> str:
-    """Return Markdown as notebooks show it: formulas between dollars, links to other notebooks only, no outputs.
+    """Return Markdown as notebooks show it: formulas between dollars, links to other notebooks only.
 
     Pictures are left out, since they are drawn when the site is built.
     """
@@ -29,21 +34,30 @@ def _text(markdown: str) -> str:
         page = Path(found[2])
         return f"[{found[1]}]({page.with_suffix('.ipynb')})" if (TUTORIAL / page).parent == TUTORIAL else found[1]
 
-    markdown = _PICTURE.sub("", _OUTPUT.sub("", markdown))
+    markdown = _PICTURE.sub("", markdown)
     markdown = re.sub(r"\\\((.*?)\\\)", r"$\1$", markdown, flags=re.DOTALL)
     markdown = re.sub(r"\\\[(.*?)\\\]", r"$$\1$$", markdown, flags=re.DOTALL)
     return _LINK.sub(link, markdown).strip()
 
 
+def _cell(number: int, kind: str, source: str, **more: Any) -> dict[str, Any]:
+    return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source.strip("\n"), **more}
+
+
+def _code(number: int, source: str, output: str | None) -> dict[str, Any]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": output}] if output else []
+    return _cell(number, "code", source, execution_count=None, outputs=outputs)
+
+
 def notebook(page: str) -> dict[str, Any]:
     """Return the notebook of a page: a cell for each block of code, and one for the text between two of them."""
-    cells: list[dict[str, Any]] = []
-    for number, part in enumerate(_CODE.split(page)):
-        is_code = number % 2 == 1
-        source = re.sub("^pip ", "%pip ", part.rstrip("\n")) if is_code else _text(part)
-        if source:
-            cell = {"cell_type": "code" if is_code else "markdown", "id": f"cell-{number}", "metadata": {}}
-            cells.append(cell | {"source": source} | ({"execution_count": None, "outputs": []} if is_code else {}))
+    texts, codes, outputs = (_BLOCK.split(page)[i::3] for i in range(3))
+    cells = [_code(0, SETUP, None)]
+    for i, text in enumerate(texts):
+        if markdown := _text(text):
+            cells.append(_cell(2 * i + 1, "markdown", markdown))
+        if i < len(codes):
+            cells.append(_code(2 * i + 2, re.sub("^pip ", "%pip ", codes[i]), outputs[i]))
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 

@@ -1,10 +1,11 @@
-"""MkDocs hook: the playground gets the client that `make web` built, or says that it has none.
+"""MkDocs hook: the playground gets the client that `make web` built; a copy without one does not promote it.
 
 The site builds without Rust, so a missing client is no error.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,20 @@ from mkdocs.structure.files import File
 CLIENT = Path(__file__).parents[1] / "clients/web/dist"
 FILES = ("dpnoise.mjs", "dpnoise-collector.wasm")
 
-_PLACE = "<!-- playground -->"
-_SHOWN = """<link rel="stylesheet" href="playground.css">
-<div id="people" data-state="loading"><p>The playground needs JavaScript, WebAssembly and workers.</p></div>
-<script type="module" src="playground.mjs"></script>
-"""
-_MISSING = """!!! warning "The playground is left out of this copy of the site"
-
-    It runs the client for browsers, which was not there when the site was built. `make web docs` builds both.
-"""
+_CHOICE = re.compile(
+    r"<!-- with the playground -->\n(.*?)<!-- without the playground -->\n(.*?)<!-- end -->\n", re.DOTALL
+)
 
 
 def has_client() -> bool:
     """Return whether the client has been built."""
     return all((CLIENT / name).is_file() for name in FILES)
+
+
+def on_config(config: Any) -> None:
+    """Take the page from the navigation if it has nothing to show."""
+    if not has_client():
+        config.nav = [entry for entry in config.nav if entry != {"Playground": "playground.md"}]
 
 
 def on_files(files: Any, *, config: Any) -> None:
@@ -37,5 +38,5 @@ def on_files(files: Any, *, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the playground, or a notice, where the page wants it."""
-    return markdown.replace(_PLACE, _SHOWN if has_client() else _MISSING)
+    """Keep what a page says with the playground, or what it says without."""
+    return _CHOICE.sub(r"\1" if has_client() else r"\2", markdown)

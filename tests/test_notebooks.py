@@ -1,6 +1,8 @@
 """The notebooks of the tutorial have the code of its chapters, which the tests of the pages run, and run themselves."""
 
 import json
+import re
+from importlib.metadata import metadata
 
 import notebooks
 import pytest
@@ -8,9 +10,12 @@ import pytest
 CHAPTERS = sorted(notebooks.TUTORIAL.glob("*.md"))
 
 
-def code_cells(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+def code_cells(made):
+    """Return the code cells after the first one, which installs dpnoise."""
+    setup, *cells = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert made["cells"][0] == setup
+    assert setup["source"] == notebooks.SETUP.strip()
+    return cells
 
 
 def run(name, folder, monkeypatch):
@@ -18,9 +23,9 @@ def run(name, folder, monkeypatch):
     assert len(written) == len(CHAPTERS) > 10
     monkeypatch.chdir(folder)
     namespace = {"__name__": "__main__"}
-    for code in code_cells(written[name]):
-        if not code.startswith("%pip install "):
-            exec(code, namespace)  # noqa: S102
+    for cell in code_cells(json.loads(written[name].read_text(encoding="utf-8"))):
+        if not cell["source"].startswith("%pip install "):
+            exec(cell["source"], namespace)  # noqa: S102
     return namespace
 
 
@@ -33,18 +38,16 @@ def test_the_notebook_of_pytorch_runs(tmp_path, monkeypatch):
     assert run("sgd_pytorch", tmp_path, monkeypatch)["accuracy"](1.0) > 0.8
 
 
-def test_the_first_cell_of_code_installs_what_the_notebook_needs(tmp_path):
-    notebooks.write(tmp_path)
-    assert code_cells(tmp_path / "sgd_pytorch.ipynb")[0] == "%pip install 'dpnoise[accounting]' torch"
-
-
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
 def test_the_cells_are_the_blocks_of_the_page(chapter):
     page = chapter.read_text(encoding="utf-8")
     made = notebooks.notebook(page)
-    code = [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"]
+    code = code_cells(made)
     assert len(code) == page.count("```python\n") + page.count("```sh\n") > 0
-    assert all(f"```python\n{block}\n```" in page or f"```sh\n{block[1:]}\n```" in page for block in code)
+    assert all(f"\n{cell['source'].removeprefix('%')}\n```" in page for cell in code)
+    shown = [output["text"] for cell in code for output in cell["outputs"]]
+    assert len(shown) == page.count("{.text .output") > 0
+    assert all(f"}}\n{output}```" in page for output in shown)
     text = "\n".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
     assert not any(left in text for left in (r"\(", r"\[", "![", "```python", "```sh", ".md)", ".md#"))
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
@@ -52,6 +55,12 @@ def test_the_cells_are_the_blocks_of_the_page(chapter):
 
 def test_formulas_links_and_outputs():
     page = r"Of \(n\): \[ x \] See [noise](laplace.md), [the guide](../guide/sgd.md#a) and [a](https://b.c)."
-    made = notebooks.notebook(f"{page}\n\n```{{.text .output}}\n1\n```\n\nText.")
+    made = notebooks.notebook(f"{page}\n\n```python\nprint(1)\n```\n\n```{{.text .output}}\n1\n```\n\nText.")
     text = "Of $n$: $$ x $$ See [noise](laplace.ipynb), the guide and [a](https://b.c)."
-    assert [cell["source"].split() for cell in made["cells"]] == [[*text.split(), "Text."]]
+    assert [cell["source"] for cell in made["cells"][1:]] == [text, "print(1)", "Text."]
+    assert [output["text"] for cell in code_cells(made) for output in cell["outputs"]] == ["1\n"]
+
+
+def test_the_first_cell_names_extras_of_the_package():
+    extras = set(re.findall(r"\[(.*?)\] @", notebooks.SETUP)[0].split(","))
+    assert extras <= set(metadata("dpnoise").get_all("Provides-Extra"))

@@ -186,7 +186,7 @@ class Site:
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.missing: list[str] = []
         """The paths that were asked for in vain."""
-        self._folders = {name: folder.resolve() for name, folder in folders.items()}
+        self.folders = {name: folder.resolve() for name, folder in folders.items()}
         self._made: dict[str, tuple[str, bytes]] = {
             "/run.html": (TYPES[".html"], PAGE.encode()),
             "/run.mjs": (TYPES[".mjs"], RUN.encode()),
@@ -250,10 +250,10 @@ class Site:
         if path in self._made:
             return self._made[path]
         first, _, rest = unquote(path).lstrip("/").partition("/")
-        if first not in self._folders:
+        if first not in self.folders:
             return None
-        file = (self._folders[first] / rest).resolve()
-        if not file.is_relative_to(self._folders[first]):
+        file = (self.folders[first] / rest).resolve()
+        if not file.is_relative_to(self.folders[first]):
             return None
         if file.is_dir():
             file /= "index.html"

@@ -1,36 +1,30 @@
-"""The chart of the front page shows the figures of a record."""
+"""The figures of the front page are those of the record."""
 
-import re
+from dataclasses import replace
 from pathlib import Path
 
-from benches.page import number
-from benches.record import kept
+import pytest
 
-ROOT = Path(__file__).parents[2]
-LABELS = {
-    "dpnoise, AVX-512": "dpnoise, avx512",
-    "dpnoise, AVX2": "dpnoise, avx2",
-    "NumPy, PCG64": "NumPy difference of geometrics, PCG64",
-    "OpenDP": "opendp",
-}
+from benches import page
+from benches.record import Table, kept
+
+FRONT = (Path(__file__).parents[2] / "docs/index.md").read_text(encoding="utf-8")
 
 
-def chart(page):
-    """Return the labels of the chart with the lengths of their bars and the numbers beside these."""
-    rows = re.findall(r'<th>(.*?)</th><td style="--ns: (.*?)">(.*?)</td>', page)
-    return {LABELS.get(label, label): numbers for label, *numbers in rows}
-
-
-def test_the_chart_shows_the_record():
-    page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+def test_the_figures_are_those_of_the_record():
     record = kept()["all"]
-    assert re.findall(r"Medians of ([\d-]+)", page) == [record.date]
-    measured = record.tables["Discrete Laplace"].amounts
-    shown = chart(page)
-    assert len(shown) == 7
-    assert shown == {label: [number(measured[label]["10"])] * 2 for label in shown}
+    measured = {name: amounts["10"] for name, amounts in record.tables["Discrete Laplace"].amounts.items()}
+    shown = page.filled("index.md", FRONT)
+    for rival, name in (("opendp", "OpenDP"), ("diffprivlib", "diffprivlib"), ("NumPy laplace, PCG64", "NumPy")):
+        assert f"**{page.number(measured[rival] / measured[record.ours])} times** as fast as {name}" in shown
+    assert record.date in shown
+    assert "from the records:" not in shown
 
 
-def test_another_figure_is_noticed():
-    row = '<tr><th>OpenDP</th><td style="--ns: 7016">7061</td></tr>'
-    assert chart(row) == {"opendp": ["7016", "7061"]}
+def test_another_record_has_other_figures():
+    amounts = {"dpnoise, avx512": 2.0, "opendp": 300.0, "diffprivlib": 50.0, "NumPy laplace, PCG64": 3.0}
+    table = Table("Discrete Laplace", amounts={name: {"10": time} for name, time in amounts.items()})
+    figures = page.front_parts(replace(kept()["all"], ours="dpnoise, avx512", tables={table.title: table}))
+    assert [figures[name] for name in page.RIVALS] == ["150", "25.0", "1.50"]
+    with pytest.raises(ValueError, match="no mark of OpenDP"):
+        page.fill("", figures)

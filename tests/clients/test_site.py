@@ -1,4 +1,4 @@
-"""The playground of the site, in Chromium and Firefox: what it shows is right, and fits phones."""
+"""The site in Chromium and Firefox: formulas fit, words are found, and the playground is right and fits phones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,53 @@ from tests.clients.browsers import BROWSERS, ROOT, Site, needs_client
 
 MKDOCS = Path(sys.executable).parent / "mkdocs"
 WIDTHS = {"phone": 390, "desktop": 1440}
+
+SEARCHES = {
+    "moments accountant": "reference/accounting/accountant",
+    "propose-test-release": "guide/stability",
+    "longitudinal": "guide/asking_again",
+}
+"""The page that is first or second for what a reader looks up."""
+
+SEARCH = """
+export default async (words) => {
+  const found = {};
+  for (const word of words) {
+    const page = document.createElement("iframe");
+    page.src = `/site/?q=${encodeURIComponent(word)}`;
+    document.body.append(page);
+    const shown = (what) => [...(page.contentDocument?.querySelectorAll(`.md-search-result__${what}`) ?? [])];
+    while (!/document/.test(shown("meta")[0]?.textContent)) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!/^No/.test(shown("meta")[0].textContent.trim()) && !shown("item").length)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    found[word] = shown("item").map((item) => new URL(item.querySelector("a").href).pathname);
+    page.remove();
+  }
+  return found;
+};
+"""
+
+FORMULAS = """
+export default async ({ width, paths }) => {
+  const page = document.createElement("iframe");
+  page.width = width;
+  document.body.append(page);
+  const found = { formulas: 0, wide: [], problems: [] };
+  for (const path of paths) {
+    await new Promise((resolve) => { page.onload = resolve; page.src = `/site/${path}`; });
+    const { contentDocument: document, contentWindow: window } = page;
+    await document.fonts.ready;
+    const shown = [...document.querySelectorAll(".katex-display")];
+    const wide = shown.filter((one) => one.scrollWidth > one.clientWidth + 1);
+    found.wide.push(...wide.map((one) => `${path}: ${one.querySelector("annotation").textContent}`));
+    if (document.documentElement.scrollWidth > width) found.wide.push(path);
+    found.formulas += [...document.fonts].some((font) => /KaTeX/.test(font.family) && font.status === "loaded")
+      ? shown.length : 0;
+    found.problems.push(...window.problems);
+  }
+  return found;
+};
+"""
 
 VISITS = """
 const done = (page, was) => new Promise((resolve, reject) => {
@@ -131,6 +179,26 @@ def check(outcome: dict[str, Any], protocol: str, k: int, n: int, epsilon: float
     assert len(message) == 12 + int(outcome["dataset"]["reportBytes"])
 
 
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_formulas_fit_the_page(site: Site, browser: str) -> None:
+    folder = site.folders["site"]
+    pages = [page for page in folder.glob("**/index.html") if "katex-display" in page.read_text(encoding="utf-8")]
+    paths = [f"{page.parent.relative_to(folder)}/" for page in pages]
+    found = site.run(browser, FORMULAS, {"width": WIDTHS["desktop"], "paths": paths})
+    assert found["wide"] == []
+    assert found["problems"] == []
+    assert found["formulas"] > 100
+    # The positive control: a phone is narrower than some formulas.
+    assert site.run(browser, FORMULAS, {"width": WIDTHS["phone"], "paths": ["tutorial/laplace/"]})["wide"] != []
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_the_search_finds_the_words_of_the_field(site: Site, browser: str) -> None:
+    found = site.run(browser, SEARCH, [*SEARCHES, "xyzzy"])
+    assert found.pop("xyzzy") == []
+    assert {word: page for word, page in SEARCHES.items() if f"/site/{page}/" not in found[word][:2]} == {}
+
+
 @needs_client
 @pytest.mark.parametrize("browser", BROWSERS)
 @pytest.mark.parametrize("screen", WIDTHS)
@@ -208,7 +276,12 @@ def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypat
     from scripts import playground
 
     page = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
+    front = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     monkeypatch.setattr(playground, "CLIENT", tmp_path)
+    config = SimpleNamespace(nav=[{"Start": ["index.md"]}, {"Playground": "playground.md"}])
+    playground.on_config(config)
+    assert config.nav == [{"Start": ["index.md"]}]
+    assert "playground" not in playground.on_page_markdown(front)
     files: list[Any] = []
     playground.on_files(files, config=None)
     assert files == []
@@ -218,3 +291,4 @@ def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypat
         (tmp_path / name).touch()
     assert "is left out" not in playground.on_page_markdown(page)
     assert "<script" in playground.on_page_markdown(page)
+    assert "playground.md" in playground.on_page_markdown(front)
