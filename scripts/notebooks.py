@@ -1,7 +1,7 @@
 """Turn the chapters of the tutorial into Jupyter notebooks: python scripts/notebooks.py FOLDER.
 
-A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks of
-code of the page: Python with its output, which the tests compare, and `pip install`.
+A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks
+of code of the page: Python with its output, which the tests compare, and `pip install`.
 """
 
 from __future__ import annotations
