@@ -201,6 +201,17 @@ def unary_bits() -> Figure:
     return figure
 
 
+def raw_sums() -> Figure:
+    """Draw the expected sums of bits for some occupations of Adult: the true counts on top of what chance sets."""
+    n, p, q = 32_561, 0.75, 0.25
+    counts = {"Armed-Forces": 9, "Tech-support": 928, "Sales": 3650, "Prof-specialty": 4140}
+    figure, axes = chart(2.4, xlabel="set bits in all reports")
+    axes.barh(list(counts), n * q, color=GREY, alpha=0.5, label="n q, by chance")
+    axes.barh(list(counts), [(p - q) * c for c in counts.values()], left=n * q, label="(p - q) times the count")
+    figure.legend(loc="outside upper right", ncols=2)
+    return figure
+
+
 def local_and_central() -> Figure:
     """Draw the error of a share by the number of people, for both models, at epsilon = 1."""
     figure, axes = chart(xscale="log", yscale="log", xlabel="people", ylabel="error of a share")
@@ -248,6 +259,17 @@ def clipping() -> Figure:
     return figure
 
 
+def clipped_mean() -> Figure:
+    """Draw what an outlier does to the clipped mean of gradients, and to the sum of the clipped ones."""
+    ways = ("mean, then clipped", "clipped, then added up")
+    figure, axes = chart(2.4, xticks=(0, 1), xticklabels=ways, ylabel="in multiples of C")
+    axes.bar((-0.2, 0.8), (-1, -4), 0.36, color=BLUE, label="without the outlier")
+    axes.bar((0.2, 1.2), (1, -3), 0.36, color=ORANGE, label="with it")
+    axes.axhline(0, color=GREY, linewidth=1)
+    axes.legend(loc="lower left")
+    return figure
+
+
 def composition() -> Figure:
     """Draw what many releases with epsilon = 0.1 cost together."""
     figure, axes = chart(xlabel="releases of ε = 0.1", ylabel="ε of all")
@@ -267,8 +289,10 @@ PICTURES = (
     exponential,
     two_coins,
     unary_bits,
+    raw_sums,
     local_and_central,
     subsample_and_aggregate,
     clipping,
+    clipped_mean,
     composition,
 )
