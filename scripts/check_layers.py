@@ -16,7 +16,7 @@ from pathlib import Path
 HIGH = 2  # never each other
 LAYERS = {
     **dict.fromkeys(["params", "error", "instruction_set"], 0),
-    **dict.fromkeys(["rng", "threads", "samplers"], 1),
+    **dict.fromkeys(["rng", "threads", "samplers", "calibration"], 1),
     **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], HIGH),
 }
 

@@ -50,6 +50,7 @@ PROTOCOLS = [
     local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=3, f=0.3, p=0.5, q=0.75),
     local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
     local.ProjectiveGeometryResponse(k=300, epsilon=2.0),
+    local.GaussianMean(epsilon=1.0, delta=1e-6),
 ]
 PROTOCOLS += [family.example() for family in local.FAMILIES.values() if family.protocol not in map(type, PROTOCOLS)]
 PEOPLE = 8

@@ -171,11 +171,32 @@ def page_functions(text: str) -> dict[str, Any]:
     return functions
 
 
+def gaussian_noise_vectors() -> list[tuple[int, bytes, int]]:
+    """Return sigma, random bytes and the Gaussian noise that the algorithm of the page draws from them."""
+    functions = page_functions(PAGE.read_text(encoding="utf-8"))
+    vectors = []
+    for sigma in (1, 8_859_794):
+        for seed in range(2):
+            stream = Stream(random_bytes(f"gaussian noise {sigma} {seed}", 4096))
+            functions["random_bytes"] = stream
+            noise = functions["discrete_gaussian"](sigma)
+            vectors.append((sigma, stream.data[: stream.taken], noise))
+    return vectors
+
+
 def noise() -> str:
     """Return the vectors of noise."""
     return table(
         "`epsilon` | `unit` | random bytes | noise",
         [(epsilon, unit, f"`{taken.hex()}`", drawn_) for epsilon, unit, taken, drawn_ in noise_vectors()],
+    )
+
+
+def gaussian_noise() -> str:
+    """Return the vectors of Gaussian noise."""
+    return table(
+        "`sigma` | random bytes | noise",
+        [(sigma, f"`{taken.hex()}`", drawn_) for sigma, taken, drawn_ in gaussian_noise_vectors()],
     )
 
 
@@ -222,7 +243,7 @@ def specifications() -> str:
 
 def filled(page: str) -> str:
     """Return the page with its examples made again."""
-    makers = (worked_message, worked_reports, noise, coin, texts, specifications)
+    makers = (worked_message, worked_reports, noise, gaussian_noise, coin, texts, specifications)
     named = {maker.__name__: maker for maker in makers}
     return BLOCK.sub(lambda block: f"{block[1]} -->\n{named[block[1]]()}\n", page)
 

@@ -486,8 +486,9 @@ dpnoise_status dpnoise_mechanism_error(dpnoise_mechanism mechanism, double level
  * handle of the protocol, worth keeping for many reports.
  *
  * A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
- * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
- * `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
+ * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon and delta: an application compares
+ * `dpnoise_protocol_epsilon` and `dpnoise_protocol_delta` with what it promises to people, or knows the specification
+ * in advance.
  *
  * A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
  * refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
@@ -540,6 +541,14 @@ dpnoise_status dpnoise_protocol_facts(dpnoise_protocol protocol,
  * @pre `epsilon` points to a double.
  */
 dpnoise_status dpnoise_protocol_epsilon(dpnoise_protocol protocol, double *epsilon);
+
+/**
+ * Writes the delta of a report: 0, unless the guarantee is (epsilon, delta)-differential privacy, as for `gaussian_mean`.
+ *
+ * @pre `delta` points to a double.
+ */
+dpnoise_status dpnoise_protocol_delta(dpnoise_protocol protocol,
+                                      double *delta);
 
 /**
  * Writes the `DPNOISE_HEADER_BYTES` bytes of a message before its report. The last 8 of them are the id of the

@@ -294,6 +294,13 @@ public:
         return epsilon;
     }
 
+    /// The delta of a report, beside epsilon: 0 for most protocols.
+    [[nodiscard]] double delta() const {
+        double delta = 0;
+        detail::check(dpnoise_protocol_delta(handle(), &delta));
+        return delta;
+    }
+
     /// What stands before the report in a message.
     [[nodiscard]] std::array<std::uint8_t, DPNOISE_HEADER_BYTES> header() const {
         std::array<std::uint8_t, DPNOISE_HEADER_BYTES> header{};

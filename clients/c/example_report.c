@@ -152,11 +152,12 @@ int main(int argc, char **argv) {
     check("specification", dpnoise_protocol_from_json(specification, (size_t)length, DPNOISE_COUNTER_LIMIT, &protocol));
     uint32_t keeps_memo;
     size_t report_bytes;
-    double epsilon;
+    double epsilon, delta;
     check("specification", dpnoise_protocol_facts(protocol, NULL, &keeps_memo, NULL, &report_bytes, NULL));
     check("specification", dpnoise_protocol_epsilon(protocol, &epsilon));
-    if (epsilon > MAX_EPSILON) {
-        stop("specification", "its epsilon is larger than what we promise");
+    check("specification", dpnoise_protocol_delta(protocol, &delta));
+    if (epsilon > MAX_EPSILON || delta > 0) {
+        stop("specification", "its epsilon or its delta is larger than what we promise");
     }
     if (keeps_memo) {
         dpnoise_memo memo = stored_memo(path);

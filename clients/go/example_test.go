@@ -19,7 +19,7 @@ func Example_report() {
 		log.Fatal(err)
 	}
 	defer protocol.Close()
-	if protocol.Epsilon() > 1 { // what the application promises to people
+	if protocol.Epsilon() > 1 || protocol.Delta() > 0 { // what the application promises to people
 		log.Fatal("the collector asks for too much")
 	}
 

@@ -51,14 +51,15 @@ type Protocol struct {
 	reportBytes  int
 	counterBytes int
 	epsilon      float64
+	delta        float64
 	header       [HeaderBytes]byte
 }
 
 // ParseProtocol reads a specification: the bytes as they came, never written again by a program. One that is damaged,
 // contradicts itself or has other probabilities than its epsilon gives is refused with [ErrState].
 //
-// Whoever announces a specification chooses its epsilon. Compare [Protocol.Epsilon] with what the application
-// promises to people, or know the specification in advance.
+// Whoever announces a specification chooses its epsilon and delta. Compare [Protocol.Epsilon] and [Protocol.Delta] with
+// what the application promises to people, or know the specification in advance.
 //
 // A short specification may ask for much memory. One whose counters have more bytes than [WithLimit] allows is refused
 // with [ErrParameter].
@@ -86,7 +87,7 @@ func (p *Protocol) readFacts() error {
 		takes, keepsMemo, k C.uint32_t
 		reportBytes         C.size_t
 		counterBytes        C.size_t
-		epsilon             C.double
+		epsilon, delta      C.double
 		header              [HeaderBytes]C.uint8_t
 	}
 	err := call(func() C.dpnoise_status {
@@ -94,6 +95,9 @@ func (p *Protocol) readFacts() error {
 			p.id(), &facts.takes, &facts.keepsMemo, &facts.k, &facts.reportBytes, &facts.counterBytes)
 		if status == C.DPNOISE_STATUS_OK {
 			status = C.dpnoise_protocol_epsilon(p.id(), &facts.epsilon)
+		}
+		if status == C.DPNOISE_STATUS_OK {
+			status = C.dpnoise_protocol_delta(p.id(), &facts.delta)
 		}
 		if status == C.DPNOISE_STATUS_OK {
 			status = C.dpnoise_protocol_header(p.id(), &facts.header[0], HeaderBytes)
@@ -105,7 +109,7 @@ func (p *Protocol) readFacts() error {
 	}
 	p.takes, p.keepsMemo, p.k = Kind(facts.takes), facts.keepsMemo != 0, int(facts.k)
 	p.reportBytes, p.counterBytes = int(facts.reportBytes), int(facts.counterBytes)
-	p.epsilon = float64(facts.epsilon)
+	p.epsilon, p.delta = float64(facts.epsilon), float64(facts.delta)
 	for i, b := range facts.header {
 		p.header[i] = byte(b)
 	}
@@ -147,6 +151,9 @@ func (p *Protocol) CounterBytes() int { return p.counterBytes }
 
 // Epsilon is what a report spends, rounded up; where people keep a memo, what all reports on one value spend together.
 func (p *Protocol) Epsilon() float64 { return p.epsilon }
+
+// Delta is what a report spends beside epsilon: 0 for most protocols.
+func (p *Protocol) Delta() float64 { return p.delta }
 
 // Header is the bytes of a message before its report.
 func (p *Protocol) Header() []byte { return append([]byte(nil), p.header[:]...) }

@@ -105,7 +105,7 @@ export class Client {
    * Reads a specification. Give its text or its bytes as they came: never what was parsed and written again.
    *
    * A specification that is damaged, or promises more privacy than its probabilities give, is refused (`state`). Its
-   * epsilon is chosen by whoever announced it: compare `epsilon` with what you promise to people.
+   * epsilon and delta are chosen by whoever announced it: compare both with what you promise to people.
    */
   static fromSpecification(specification: string | Uint8Array, options?: ClientOptions): Promise<Client>;
 
@@ -124,6 +124,9 @@ export class Client {
 
   /** The epsilon of a report, rounded up; of all reports on one value together where people keep a memo. */
   readonly epsilon: number;
+
+  /** The delta of a report, beside epsilon: 0 for most protocols. */
+  readonly delta: number;
 
   /** The id of the specification: 16 hexadecimal digits. */
   readonly id: string;

@@ -387,9 +387,17 @@ export class Client extends Held {
   }
 
   get epsilon() {
+    return this.#guarantee("protocol_epsilon");
+  }
+
+  get delta() {
+    return this.#guarantee("protocol_delta");
+  }
+
+  #guarantee(name) {
     const { engine, handle } = holding(this, Client);
     return engine.withMemory([8], (out) => {
-      engine.call("protocol_epsilon", handle, out);
+      engine.call(name, handle, out);
       return engine.view(out, 8).getFloat64(0, true);
     });
   }

@@ -261,13 +261,22 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
 
 
 MEANS = [local.DuchiMean, local.PiecewiseMean, local.HybridMean, local.LaplaceMean]
-OF_NUMBERS = [*(kind(epsilon=1.0) for kind in MEANS), local.SquareWave(k=15, epsilon=1.0)]
+OF_NUMBERS = [
+    *(kind(epsilon=1.0) for kind in MEANS),
+    local.GaussianMean(epsilon=1.0, delta=1e-6),
+    local.SquareWave(k=15, epsilon=1.0),
+]
 
 
 @examples(300)
-@given(st.sampled_from([*MEANS, local.SquareWave]), st.integers(0, 300) | ANYTHING, st.floats(0, 40) | ANYTHING)
-def test_protocols_of_numbers(make: Any, k: Any, epsilon: Any) -> None:
-    options = {"k": k} if make is local.SquareWave else {}
+@given(
+    st.sampled_from([*MEANS, local.GaussianMean, local.SquareWave]),
+    st.integers(0, 300) | ANYTHING,
+    st.floats(0, 40) | ANYTHING,
+    st.floats(0, 1) | ANYTHING,
+)
+def test_protocols_of_numbers(make: Any, k: Any, epsilon: Any, delta: Any) -> None:
+    options = {local.SquareWave: {"k": k}, local.GaussianMean: {"delta": delta}}.get(make, {})
     protocol = attempt(make, epsilon=epsilon, **options)
     if protocol is not None:
         assert eval(repr(protocol), vars(local).copy()) == protocol  # noqa: S307

@@ -32,6 +32,7 @@ def test_estimates_of_all_kinds_are_about_all_people(make):
     assert abs(found["age"].range(0, 49).count - 9000) < 5500
     assert abs(found["mood"].mean - 0.25) < 0.2
     assert abs(found["debt"].mean - 0.25) < 0.1
+    assert abs(found["wealth"].mean + 0.25) < 0.1
     assert abs(found["height"].mean() - 0.5) < 0.1
     assert found["place"].values[0] == 4711
     assert found["size"].counts.shape == (300,)
@@ -138,6 +139,7 @@ def test_columns_are_checked_before_anything_is_written(make):
         "height": ([0.5] * 19 + [1.0000001], ParameterError),
         "mood": ([0.5] * 19 + [math.nan], ParameterError),
         "debt": ([0.5] * 19 + [-2], ParameterError),
+        "wealth": ([0.5] * 19 + [math.inf], ParameterError),
         "age": ([0] * 19 + [-1], ParameterError),
         "word": (["plum"] * 19 + ["\ud800"], ParameterError),
         "place": ([0] * 19 + [2**16], ParameterError),

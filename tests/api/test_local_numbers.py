@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mpmath
@@ -14,7 +15,8 @@ import pyarrow as pa
 import pytest
 from refusals import refuses
 
-from dpnoise import ParameterError, local
+from dpnoise import DiscreteGaussian, ParameterError, local
+from dpnoise.accounting import BudgetExceeded, Ledger, PrivacyCost, amplify_by_shuffling
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 EPSILONS = (2.0**-20, 0.1, 0.5, 1.0, 3.0, 10.0, 17.0, 32.0)
@@ -171,17 +173,25 @@ def test_an_estimate_is_the_mean_of_what_reports_stand_for(protocol: local.MeanP
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_laplace_means_are_what_their_sums_say(epsilon: float) -> None:
-    protocol = local.LaplaceMean(epsilon=epsilon)
-    assert protocol.epsilon == epsilon
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.5])
+def test_noisy_means_are_what_their_sums_say(epsilon: float, delta: float) -> None:
+    protocol: local.MeanProtocol = local.LaplaceMean(epsilon=epsilon)
+    if delta:
+        protocol = local.GaussianMean(epsilon=epsilon, delta=delta)
+    assert (protocol.epsilon, protocol.delta) == (epsilon, delta)
+    assert protocol.cost == PrivacyCost(epsilon, delta, "substitute")
     spec = json.loads(protocol.to_json())
     reports = protocol.perturb(np.linspace(-1, 1, 999), rng=SeededRng(1))
     sums = reports.view("<u4").astype(int).ravel() - spec["bound"]
     found = protocol.estimate(reports)
     assert found.mean == pytest.approx(sums.sum() / spec["unit"] / 999, rel=1e-12)
-    q = mpmath.exp(-mpmath.mpf(epsilon) / (2 * spec["unit"]))
-    noise = float(2 * q / (1 - q) ** 2 / spec["unit"] ** 2)
-    assert noise == pytest.approx(8 / epsilon**2, rel=1e-3)
+    if isinstance(protocol, local.GaussianMean):
+        noise = protocol.sigma**2
+        assert protocol.sigma == spec["sigma"] / spec["unit"]
+    else:
+        q = mpmath.exp(-mpmath.mpf(epsilon) / (2 * spec["unit"]))
+        noise = float(2 * q / (1 - q) ** 2 / spec["unit"] ** 2)
+        assert noise == pytest.approx(8 / epsilon**2, rel=1e-3)
     assert protocol.variance(5, 1.0) == pytest.approx(noise / 5, rel=1e-9)
     between = protocol.variance(5, 0.5 / spec["unit"]) - protocol.variance(5, 0.0)
     assert between == pytest.approx(0.25 / spec["unit"] ** 2 / 5, rel=1e-3, abs=1e-9 * noise)
@@ -189,7 +199,56 @@ def test_laplace_means_are_what_their_sums_say(epsilon: float) -> None:
     assert found.standard_error == pytest.approx(math.sqrt((noise + 1 - clipped**2) / 999), rel=1e-9)
 
 
-@pytest.mark.parametrize("protocol", [*MEANS, local.LaplaceMean(epsilon=1.0)], ids=repr)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", [2.0**-64, 1e-6, 0.1, 0.9])
+def test_sigma_is_that_of_the_central_mechanism(epsilon: float, delta: float) -> None:
+    """In steps it is the next whole number above."""
+    spec = json.loads(local.GaussianMean(epsilon=epsilon, delta=delta).to_json())
+    central = DiscreteGaussian(epsilon=epsilon, delta=delta, sensitivity=2 * spec["unit"])
+    assert spec["sigma"] == math.ceil(central.scale)
+
+
+@pytest.mark.parametrize("delta", [0.0, -1.0, 1.0, 2.0**-65])
+def test_a_delta_that_is_none_is_refused(delta: float) -> None:
+    refuses(
+        ParameterError,
+        f"delta must be at least 2**-64 and below 1, got {delta!r}",
+        local.GaussianMean,
+        epsilon=1.0,
+        delta=delta,
+    )
+
+
+def test_shuffling_takes_no_delta() -> None:
+    cost = local.GaussianMean(epsilon=1.0, delta=1e-6).cost
+    refuses(ParameterError, "cost must have a delta of 0, got 1e-06", amplify_by_shuffling, cost, n=10**6, delta=1e-9)
+    assert amplify_by_shuffling(local.LaplaceMean(epsilon=1.0).cost, n=10**6, delta=1e-9).epsilon < 0.1
+
+
+def test_deltas_of_several_attributes() -> None:
+    deltas = [0.25, 1e-6, 2.0**-64]
+    attributes: dict[str, Any] = {f"{d}": local.GaussianMean(epsilon=0.5, delta=d) for d in deltas}
+    attributes["none"] = local.DuchiMean(epsilon=0.25)
+    split, sampled = local.Split(attributes=attributes), local.Sampled(attributes=attributes)
+    exact = sum(map(Fraction, deltas))
+    assert exact <= Fraction(split.delta) <= exact * (1 + Fraction(2) ** -51)
+    assert (split.cost.delta, sampled.cost) == (split.delta, PrivacyCost(0.5, 0.25, "substitute"))
+    pure = {name: attributes["none"] for name in ("a", "b")}
+    assert local.Split(attributes=pure).delta == local.Sampled(attributes=pure).delta == 0.0
+
+
+def test_a_report_can_be_paid_for(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", epsilon=1.5, delta=1e-6, relation="substitute")
+    protocol = local.GaussianMean(epsilon=1.0, delta=1e-6)
+    ledger.spend(protocol)
+    assert (ledger.spent.epsilon, ledger.spent.delta) == (1.0, 1e-6)
+    with pytest.raises(BudgetExceeded):
+        ledger.spend(local.GaussianMean(epsilon=0.1, delta=1e-9))
+
+
+@pytest.mark.parametrize(
+    "protocol", [*MEANS, local.LaplaceMean(epsilon=1.0), local.GaussianMean(epsilon=1.0, delta=1e-6)], ids=repr
+)
 def test_equal_reports_do_not_look_certain(protocol: local.MeanProtocol) -> None:
     least = least_variance(protocol)
     assert 0 < least <= min(protocol.variance(1, x) for x in np.linspace(-1, 1, 201)) * (1 + 1e-9)

@@ -97,7 +97,7 @@ def test_from_values_to_estimates(run: Run, people: Path, tmp_path: Path, name: 
         assert [row["lower"] for row in rows] == [0.0, 0.25, 0.5, 0.75]
         assert sum(row["probability"] for row in rows) == pytest.approx(1)
         assert rows[0]["probability"] > rows[1]["probability"]
-    elif name in ("duchi", "pm", "hm", "laplace"):
+    elif name in ("duchi", "pm", "hm", "laplace", "gaussian"):
         [row] = rows
         assert abs(row["mean"] - 0.3125) < 8 * row["standard_error"]
     else:

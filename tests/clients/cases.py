@@ -30,7 +30,7 @@ bytes, the lowest one first; an integer is decimal.
     The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
 ``facts SPECIFICATION LIMIT``
     KIND; 1 if people keep a memo, and else 0; k; the bytes of a report, and those of the counters, of which there may
-    be LIMIT; epsilon; the header of messages.
+    be LIMIT; epsilon and delta; the header of messages.
 ``fill laplace|gaussian SCALE RANDOM N``
     N samples.
 ``release laplace EPSILON SENSITIVITY RANDOM VALUE...``, ``release gaussian EPSILON DELTA SENSITIVITY RANDOM VALUE...``
@@ -197,7 +197,9 @@ def facts(vector: dict[str, Any]) -> Case:
     columns = spec.get("k") or spec.get("width") or spec.get("num_bloombits")
     header = local_spec.message_header(vector["specification"]).hex()
     sizes = f"{protocol.report_bytes} {protocol.counter_bytes}"
-    expected = f"ok {kind_of(protocol)} {keeps} {columns} {sizes} {double(protocol.epsilon)} {header}"
+    expected = (
+        f"ok {kind_of(protocol)} {keeps} {columns} {sizes} {double(protocol.epsilon)} {double(protocol.delta)} {header}"
+    )
     line = f"facts {hexed(vector['specification'].encode())} {protocol.counter_bytes}"
     return Case(f"facts-{name_of(vector)}", line, expected)
 
@@ -386,7 +388,7 @@ def several() -> Iterator[Case]:
         yield Case(f"several-state-{name}", f"collect {line}", f"ok {accumulator.to_bytes().hex()}")
         header = protocol.messages(reports)[0][:12].hex()
         asked = f"facts {specification} {protocol.counter_bytes}"
-        sizes = f"2 2 {protocol.counter_bytes} {double(protocol.epsilon)} {header}"
+        sizes = f"2 2 {protocol.counter_bytes} {double(protocol.epsilon)} {double(protocol.delta)} {header}"
         yield Case(f"several-facts-{name}", asked, f"ok attributes 0 {sizes}")
         estimates = protocol.estimate(accumulator)
         count, mean = estimates.values()

@@ -322,4 +322,4 @@ def test_the_example_of_reports_refuses_a_large_epsilon(tmp_path: Path) -> None:
     (tmp_path / "other").write_text(local.HadamardResponse(k=15, epsilon=5.0).to_json(), encoding="utf-8")
     done = run(example("c/example_report"), tmp_path / "other", tmp_path / "memo", "colour", stdin="7\n")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "example_report: specification: its epsilon is larger than what we promise\n"
+    assert done.stderr == "example_report: specification: its epsilon or its delta is larger than what we promise\n"

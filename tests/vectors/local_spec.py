@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,7 +39,8 @@ NUMBERS = (
 )
 SKETCHES = ("count_mean_sketch", "hadamard_count_mean_sketch")
 OF_TEXTS = (*SKETCHES, "rappor")
-SUMS = ("laplace_mean", "summation_histogram_encoding")
+NOISY_MEANS = ("laplace_mean", "gaussian_mean")
+SUMS = (*NOISY_MEANS, "summation_histogram_encoding")
 WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
 LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip", "rappor")
 GROUPS = {"count_mean_sketch": ("rows", "width"), "rappor": ("num_cohorts", "num_bloombits")}
@@ -384,14 +386,17 @@ def perturb_remembering(
 
 
 def sums(spec: dict[str, Any], values: list[Any], words: Words) -> Iterator[int]:
-    """Give numbers with discrete Laplace noise, clamped, some at a time."""
+    """Give numbers with discrete noise, clamped, some at a time."""
     unit, bound = spec["unit"], spec["bound"]
-    scale = Fraction(2 * unit) / Fraction(spec["epsilon"])
-    sampler = Sampler("laplace", scale, shift_for("laplace", scale))
+    if spec["protocol"] == "gaussian_mean":
+        shape, scale = "gaussian", Fraction(spec["sigma"])
+    else:
+        shape, scale = "laplace", Fraction(2 * unit) / Fraction(spec["epsilon"])
+    sampler = Sampler(shape, scale, shift_for(shape, scale))
     of_one = counters_of(spec)
     for first in range(0, len(values) * of_one, CHUNK):
         count = min(CHUNK, len(values) * of_one - first)
-        if spec["protocol"] == "laplace_mean":
+        if spec["protocol"] in NOISY_MEANS:
             numbers = [position - unit for position in rounded(values[first : first + count], spec["k"], words)]
         else:
             places = [divmod(i, of_one) for i in range(first, first + count)]
@@ -578,6 +583,13 @@ def ratio(spec: dict[str, Any]) -> Fraction:
     return of_symbols(spec[symbols[name]] if name in symbols else 2, share("keep"))
 
 
+def gaussian_delta(spec: dict[str, Any], sigma: int) -> mpmath.mpf:
+    """Give the smallest delta of Gaussian noise for two numbers that differ by 2 (Balle and Wang 2018, theorem 8)."""
+    epsilon, s = mpmath.mpf(spec["epsilon"]), mpmath.mpf(sigma) / (2 * spec["unit"])
+    tail = [mpmath.erfc((epsilon * s + sign / (2 * s)) / mpmath.sqrt(2)) / 2 for sign in (-1, 1)]
+    return tail[0] - mpmath.exp(epsilon) * tail[1]
+
+
 # --- messages and states ---------------------------------------------------------------------------------------------
 
 _PAGE = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
@@ -634,7 +646,7 @@ def counters_of(spec: dict[str, Any]) -> int:
         return points(spec, spec["dimension"])
     if spec["protocol"] in WINDOWS:
         return outputs(spec)
-    return 1 if spec["protocol"] in ("randomized_response", "laplace_mean") else int(spec["k"])
+    return 1 if spec["protocol"] in ("randomized_response", *NOISY_MEANS) else int(spec["k"])
 
 
 def crc32c(data: bytes) -> int:

@@ -64,6 +64,7 @@ OF_NUMBERS = [
         for epsilon in (1e-6, 0.5, 1.0, 4.0, 30.0)
     ),
     *(local.LaplaceMean(epsilon=epsilon) for epsilon in (1e-6, 1.0, 30.0)),
+    *(local.GaussianMean(epsilon=epsilon, delta=1e-6) for epsilon in (1e-6, 1.0, 30.0)),
     local.SquareWave(k=2, epsilon=0.01),
     local.SquareWave(k=100, epsilon=1.0),
     local.SquareWave(k=4096, epsilon=6.0),

@@ -25,7 +25,7 @@ PAGE = make_wire_examples.PAGE.read_text(encoding="utf-8")
 
 def test_the_examples_are_those_of_this_release() -> None:
     assert make_wire_examples.filled(PAGE) == PAGE
-    assert len(make_wire_examples.BLOCK.findall(PAGE)) == 6
+    assert len(make_wire_examples.BLOCK.findall(PAGE)) == 7
 
 
 def test_the_page_has_the_report_of_every_protocol() -> None:
@@ -66,6 +66,14 @@ def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> N
         assert spec["epsilon"] * (spec["k"] - 1) / (2 * spec["unit"]) == protocol.epsilon
     elif spec["protocol"] == "summation_histogram_encoding":
         assert spec["epsilon"] == protocol.epsilon
+    elif spec["protocol"] == "gaussian_mean":
+        assert (spec["epsilon"], spec["delta"], spec["k"]) == (protocol.epsilon, protocol.delta, 2 * spec["unit"] + 1)
+        # The positive control: 1 less does not do.
+        assert (
+            local_spec.gaussian_delta(spec, spec["sigma"])
+            <= spec["delta"]
+            < local_spec.gaussian_delta(spec, spec["sigma"] - 1)
+        )
     else:
         assert math.log(local_spec.ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
 
@@ -193,6 +201,43 @@ def test_the_noise_of_the_page_is_discrete_laplace(s: int, t: int) -> None:
 def test_other_noise_is_noticed(right: str, wrong: str) -> None:
     assert PAGE.count(right) == 1
     assert misses(PAGE.replace(right, wrong), 1, 2)
+
+
+def misses_gaussian(page: str, sigma: int) -> bool:
+    """Tell whether the page's Gaussian noise has another distribution, as far as this can be seen."""
+    functions = make_wire_examples.page_functions(page)
+    q = math.exp(-1 / sigma)
+    laplace = {y: (1 - q) / (1 + q) * q ** abs(y) for y in range(-9 * sigma, 9 * sigma + 1)}
+
+    def run(choose: Choose) -> Any:
+        functions["discrete_laplace"] = lambda s, t: list(laplace)[choose(list(laplace.values()))]
+        functions["exp_coin"] = lambda u, t: choose([-math.expm1(-u / t), math.exp(-u / t)]) == 1
+        return functions["discrete_gaussian"](sigma)
+
+    found, rest = distribution(run, 1e-5)
+    assert rest < 0.1
+    total = sum(math.exp(-0.5 * (y / sigma) ** 2) for y in laplace)
+    expected = {y: math.exp(-0.5 * (y / sigma) ** 2) / total for y in range(-3 * sigma, 3 * sigma + 1)}
+    return any(not found[y] - 1e-12 <= p <= found[y] + rest + 1e-12 for y, p in expected.items())
+
+
+@pytest.mark.parametrize("sigma", [1, 2])
+def test_the_other_noise_of_the_page_is_discrete_gaussian(sigma: int) -> None:
+    assert not misses_gaussian(PAGE, sigma)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("whole = 2 * sigma**2", "whole = sigma**2"),
+        ("y = discrete_laplace(1, sigma)", "y = abs(discrete_laplace(1, sigma))"),
+        ("(abs(y) - sigma) ** 2", "(y - sigma) ** 2"),
+        ("for _ in range(times)", "for _ in range(0)"),
+    ],
+)
+def test_another_gaussian_is_noticed(right: str, wrong: str) -> None:
+    assert PAGE.count(right) == 1
+    assert misses_gaussian(PAGE.replace(right, wrong), 1)
 
 
 def test_the_coin_of_the_page_ends_with_the_probabilities_of_the_page() -> None:

@@ -30,7 +30,7 @@ final class ReportExample {
             System.exit(2);
         }
         try (Protocol announced = Protocol.fromJson(Files.readAllBytes(Path.of(arguments[0])))) {
-            if (announced.epsilon() > MOST_EPSILON) {
+            if (announced.epsilon() > MOST_EPSILON || announced.delta() > 0) {
                 throw new IOException("the specification spends more than it may");
             }
             System.out.println(QUESTION);

@@ -9,7 +9,9 @@ import { createInterface } from "node:readline";
 import { Client } from "../dist/dpnoise.mjs";
 
 const client = await Client.fromSpecification(readFileSync(process.argv[2]));
-if (client.epsilon > 1.5) throw new Error(`epsilon is ${client.epsilon}: more than people were told`);
+if (client.epsilon > 1.5 || client.delta > 0) {
+  throw new Error(`epsilon is ${client.epsilon} and delta ${client.delta}: more than people were told`);
+}
 for await (const line of createInterface({ input: process.stdin })) {
   const message = client.message(client.takes === "texts" ? line : Number(line));
   console.log(Buffer.from(message).toString("hex"));

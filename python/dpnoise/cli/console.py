@@ -78,6 +78,11 @@ def quantity(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def guarantee(epsilon: float, delta: float) -> str:
+    """Return a guarantee in words: a delta of 0 is not named."""
+    return f"epsilon {epsilon:g}" + (f", delta {delta:g}" if delta else "")
+
+
 def to_json(record: dict[str, Any]) -> str:
     """Return `record` as a JSON document; a number that is not finite becomes null."""
     return json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)

@@ -15,7 +15,7 @@ from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import Domain, listing, share_of
 from dpnoise.cli import completion, tables
-from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
+from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domains, two_numbers
 from dpnoise.cli.protocols import (
     MEANS,
@@ -98,7 +98,7 @@ def perturb(
 
     - texts of an open domain: cms, hcms
 
-    - numbers from -1 to 1, or within --bounds, for their mean: duchi, pm, hm, laplace
+    - numbers from -1 to 1, or within --bounds, for their mean: duchi, pm, hm, laplace, gaussian
 
     - numbers from 0 to 1, for their distribution: sw
 
@@ -168,6 +168,7 @@ def perturb(
         "spec_id": scheme.spec_id,
         "epsilon": scheme.epsilon,
         "requested_epsilon": parameters["epsilon"] if scheme is not schemes[0] else schemes[0].requested_epsilon,
+        "delta": scheme.delta,
         "p": getattr(scheme, "p", None),
         "q": getattr(scheme, "q", None),
         "domain": None if bounds else meaning,
@@ -183,7 +184,7 @@ def perturb(
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
     print(
         f"{quantity(rows, 'report')} in {output}: {name}{over}, "
-        f"epsilon {scheme.epsilon:.6g} (achieved), {size}, {record['seconds']:.2f} s"
+        f"{guarantee(scheme.epsilon, scheme.delta)} (achieved), {size}, {record['seconds']:.2f} s"
     )
 
 

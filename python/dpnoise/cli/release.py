@@ -17,7 +17,16 @@ from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, tables
-from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, rounded, suffix_of, to_json
+from dpnoise.cli.console import (
+    InputError,
+    check_target,
+    guarantee,
+    is_occupied,
+    print_table,
+    rounded,
+    suffix_of,
+    to_json,
+)
 from dpnoise.cli.delivery import check_stdout, deliver
 from dpnoise.cli.options import AsJson, Quiet, read_domain, two_numbers, whole_number
 from dpnoise.cli.payment import Purse, Sale
@@ -288,8 +297,10 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     rows = zip(*(columns[name] for name in known), strict=True)
     texts = [(group, *(rounded(number, about["error"]) for number in numbers)) for group, *numbers in rows]
     print_table(f"{about['query']} of {about['column']}", known, texts)
-    print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
-    print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
+    print(
+        f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}",
+        end="\n" if about["error"] is None else "; ",
+    )
     likely = f"with a probability of {100 * about['level']:.10g} %"
     of_rows = "" if about["rows"] is None else f" of {about['rows']:,} rows"
     print(f"noise within the error{of_rows} {likely}" if about["error"] is not None else about["no_error_bound"])

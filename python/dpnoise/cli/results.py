@@ -6,7 +6,7 @@ from inspect import Parameter, signature
 from typing import Any, Final
 
 from dpnoise import ParameterError, local
-from dpnoise.cli.console import InputError, print_table, quantity, rounded
+from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded
 from dpnoise.cli.protocols import name_of, option_of
 from dpnoise.cli.reports import Meaning
 from dpnoise.cli.state import State
@@ -91,6 +91,7 @@ def about(estimate: Any, state: State, level: float) -> dict[str, Any]:
         **({"level": level, "rejected": state.accumulator.rejected} if several else {}),
         "rejected_reasons": state.accumulator.rejected_reasons,
         "epsilon": protocol.epsilon,
+        "delta": protocol.delta,
         "spec_id": protocol.spec_id,
         "files": len(state.sources),
     }
@@ -108,7 +109,7 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     print_table(_title(columns, about, len(rows), size), [name.replace("_", " ") for name in columns], rows)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    print(f"{quantity(about['n'], 'report')}, {rejected}; epsilon {about['epsilon']:.6g}")
+    print(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
     if about["files"] > 1:
         print(quantity(about["files"], "file"))
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpnoise._files import atomic_write, locked
-from dpnoise.cli.console import InputError, check_target, quantity, to_json
+from dpnoise.cli.console import InputError, check_target, guarantee, quantity, to_json
 from dpnoise.cli.options import AsJson
 from dpnoise.cli.protocols import RequiredProtocolName, build, with_parameters
 
@@ -36,8 +36,10 @@ def specify(
         with atomic_write(output) as file:
             file.write(content)
     if as_json:
-        about = {name: getattr(scheme, name) for name in ("spec_id", "epsilon", "requested_epsilon", "report_bytes")}
+        names = ("spec_id", "epsilon", "requested_epsilon", "delta", "report_bytes")
+        about = {name: getattr(scheme, name) for name in names}
         print(to_json({"command": "specify", "protocol": protocol, "output": str(output), **about}))
         return
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
-    print(f"{output}: {scheme!r}, epsilon {scheme.epsilon:.6g} (achieved), {size}, id {scheme.spec_id}")
+    promise = f"{guarantee(scheme.epsilon, scheme.delta)} (achieved)"
+    print(f"{output}: {scheme!r}, {promise}, {size}, id {scheme.spec_id}")

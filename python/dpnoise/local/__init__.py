@@ -37,6 +37,7 @@ from dpnoise.local._messages import Framing, read_messages
 from dpnoise.local._numbers import (
     DensityEstimate,
     DuchiMean,
+    GaussianMean,
     HybridMean,
     LaplaceMean,
     MeanEstimate,
@@ -87,6 +88,7 @@ __all__ = [
     "Family",
     "Framing",
     "FrequencyProtocol",
+    "GaussianMean",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
     "HadamardResponse",

@@ -101,9 +101,10 @@ class AttributeSet(Announced):
     ) -> NDArray[np.uint8]:
         """Randomise the attributes of people, as each person's device does, for any number of people at once.
 
-        Each report is epsilon-locally differentially private for the achieved ``epsilon``, for a change of any or all
-        attributes of a person, provided that each person sends one report. Time and memory addresses depend on values
-        only as far as those of the attributes' protocols do.
+        Each report is (epsilon, delta)-locally differentially private for the achieved ``epsilon`` and ``delta``, which
+        is 0 unless there is a `GaussianMean`, for a change of any or all attributes of a person, provided that each
+        person sends one report. Time and memory addresses depend on values only as far as those of the attributes'
+        protocols do.
 
         Parameters
         ----------

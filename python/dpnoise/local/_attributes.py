@@ -214,7 +214,7 @@ class Sampled(AttributesProtocol):
     -----
     A report is the number of the attribute in one byte, then the report of its protocol, padded with zeros to the
     longest. For two people with any different values, the draw has the same distribution, and given the draw the
-    report is that of one protocol: so the epsilon is the largest one of the attributes. It is for all values of a
+    report is that of one protocol: so epsilon and delta are the largest of the attributes. They are for all values of a
     person together. *Random sampling plus fake data* hides which attribute was drawn, at a larger epsilon and a larger
     error; the page of proofs has the derivation.
 
@@ -256,8 +256,8 @@ class Sampled(AttributesProtocol):
 class Split(AttributesProtocol):
     """Several attributes, all of which each person reports, each with a share of epsilon (SPL).
 
-    The epsilon of the guarantee is the sum of the attributes'. Take `Sampled` unless each person's attributes are
-    needed together; `plan_attributes` compares the two.
+    Epsilon and delta of the guarantee are the sums of the attributes'. Take `Sampled` unless each person's attributes
+    are needed together; `plan_attributes` compares the two.
 
     Parameters
     ----------

@@ -18,6 +18,8 @@ from dpnoise.local import _inputs
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from dpnoise.accounting import PrivacyCost
+
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
 
 
@@ -41,6 +43,18 @@ class Announced(ByName):
     def epsilon(self) -> float:
         """The epsilon of the guarantee, rounded up; of several attributes for all of a person together."""
         return self._native.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of the guarantee, beside epsilon: 0 unless there is a `GaussianMean`."""
+        return self._native.delta
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """The cost of the guarantee to a person whose values may be replaced by any others."""
+        from dpnoise.accounting import PrivacyCost  # reports alone do not need it
+
+        return PrivacyCost(self.epsilon, self.delta, "substitute")
 
     @property
     def report_bytes(self) -> int:

@@ -1,11 +1,12 @@
 //! The worst-case likelihood ratio of every local protocol, over all inputs and outputs, in exact arithmetic.
 
 use dpnoise_core::local::{
-    Accumulator, BitFlip, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
-    HadamardResponse, Hashing, HierarchicalRange, HybridMean, LocalHashing, Loloha, LongitudinalUnaryEncoding,
-    MAX_EPSILON, MIN_EPSILON, Mixture, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension,
-    ProjectiveGeometryResponse, Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding,
-    Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Window, hadamard_entry,
+    Accumulator, BitFlip, CountMeanSketch, DBitFlip, DuchiMean, GaussianMean, GeneralizedRandomizedResponse,
+    HadamardCountMeanSketch, HadamardResponse, Hashing, HierarchicalRange, HybridMean, LocalHashing, Loloha,
+    LongitudinalUnaryEncoding, MAX_EPSILON, MIN_EPSILON, Mixture, NoisySums, OptimizedUnaryEncoding, Permanent,
+    PiecewiseMean, PrefixExtension, ProjectiveGeometryResponse, Protocol, RandomizedResponse, SquareWave,
+    SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding,
+    UnaryEncoding, Window, hadamard_entry,
 };
 use dpnoise_kernels::arith::log::ln_at_most_vartime;
 use num_bigint::BigUint;
@@ -294,6 +295,7 @@ fn the_example_of_every_family_keeps_its_promise() {
             Protocol::DuchiMean(_) | Protocol::PiecewiseMean(_) | Protocol::HybridMean(_) | Protocol::SquareWave(_) => {
                 check_windows(&protocol);
             }
+            Protocol::GaussianMean(mean) => check_gaussian(mean),
             // Exact noise, whose epsilon is the requested one, and two rounds.
             Protocol::LaplaceMean(_)
             | Protocol::SummationHistogramEncoding(_)
@@ -560,6 +562,42 @@ fn summation_keeps_its_promise() {
         let worst: i64 = pairs.map(|(row, a, b)| distance(row, a) - distance(row, b)).max().unwrap();
         assert_eq!(worst, 2 * unit);
         assert_eq!(Protocol::from(encoding).epsilon(), epsilon);
+    }
+}
+
+/// The sum of P(y | 1) - e^epsilon P(y | -1) over all noisy numbers y where it is positive: the smallest delta. Floating
+/// point gives it with an error below 1e-9, relatively: all terms are positive, and no sum loses more.
+fn delta_of_gaussian(sums: NoisySums, sigma: f64, epsilon: f64) -> f64 {
+    let unit = f64::from(sums.unit());
+    // The privacy loss of y is 2 unit y / sigma^2.
+    let first = (epsilon * sigma * sigma / (2.0 * unit)).ceil();
+    let steps = (unit + 10.0 * sigma - first) as u32;
+    let terms = (0..steps).map(|step| {
+        let y = first + f64::from(step);
+        let from_one = (y - unit) / sigma;
+        (-0.5 * from_one * from_one).exp() * -(epsilon - 2.0 * unit * y / sigma / sigma).exp_m1()
+    });
+    // The weights of all whole numbers add up to this but for a share of 2 e^(-2 pi^2 sigma^2), by Poisson's formula.
+    terms.sum::<f64>() / (sigma * std::f64::consts::TAU.sqrt())
+}
+
+/// The delta of the announced sigma is at most the announced one, and that of 1 less is above.
+fn check_gaussian(mean: GaussianMean) {
+    let protocol = Protocol::from(mean);
+    let (epsilon, delta) = (protocol.epsilon(), protocol.delta());
+    assert_eq!(epsilon, protocol.requested_epsilon());
+    let sigma = f64::from(mean.sigma());
+    let found = delta_of_gaussian(mean.sums(), sigma, epsilon);
+    assert!(found <= delta * (1.0 + 1e-9), "{found} {delta}");
+    assert!(found >= delta * (1.0 - 100.0 / sigma), "{found} {delta}: no more noise than is needed");
+    // The positive control: 0.01 % less noise.
+    assert!(delta_of_gaussian(mean.sums(), 0.9999 * sigma, epsilon) > delta * (1.0 + 1e-6));
+}
+
+#[test]
+fn gaussian_means_keep_their_promise() {
+    for (epsilon, delta) in [(0.5, 1e-3), (4.0, 1e-6), (MAX_EPSILON, 1e-6), (MAX_EPSILON, 0.9)] {
+        check_gaussian(GaussianMean::new(epsilon, delta).unwrap());
     }
 }
 

@@ -72,7 +72,9 @@ fn arguments(parameter: &Parameter) -> BoxedStrategy<Argument> {
                 .prop_map(Argument::Integer)
                 .boxed()
         }
-        ParameterKind::Epsilon | ParameterKind::Probability => doubles().prop_map(Argument::Real).boxed(),
+        ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => {
+            doubles().prop_map(Argument::Real).boxed()
+        }
         ParameterKind::Word(words) => prop::sample::select(words).prop_map(Argument::Word).boxed(),
     };
     prop_oneof![Just(parameter.example), any].boxed()

@@ -190,8 +190,9 @@ pub(crate) fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outco
 /// handle of the protocol, worth keeping for many reports.
 ///
 /// A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
-/// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
-/// `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
+/// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon and delta: an application compares
+/// `dpnoise_protocol_epsilon` and `dpnoise_protocol_delta` with what it promises to people, or knows the specification
+/// in advance.
 ///
 /// A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
 /// refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
@@ -296,6 +297,19 @@ pub unsafe extern "C" fn dpnoise_protocol_epsilon(protocol: dpnoise_protocol, ep
         let announced: Arc<Announced> = get("protocol", protocol)?;
         // SAFETY: as promised by the caller.
         unsafe { write("epsilon", epsilon, announced.protocol.epsilon()) }
+    })
+}
+
+/// Writes the delta of a report: 0, unless the guarantee is (epsilon, delta)-differential privacy, as for `gaussian_mean`.
+///
+/// # Safety
+/// `delta` points to a double.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_delta(protocol: dpnoise_protocol, delta: *mut f64) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        // SAFETY: as promised by the caller.
+        unsafe { write("delta", delta, announced.protocol.delta()) }
     })
 }
 

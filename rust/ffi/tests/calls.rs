@@ -155,7 +155,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 37] = [
+const CALLS: [(&str, Call); 38] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -193,6 +193,13 @@ const CALLS: [(&str, Call); 37] = [
         let protocol = arguments.handle("protocol", objects.answers);
         let status = dpnoise_protocol_epsilon(protocol, arguments.write("epsilon", &mut epsilon));
         assert_eq!(status == Status::Ok, epsilon[0] == 1.098_612_288_668_109_8);
+        status
+    }),
+    ("dpnoise_protocol_delta", |objects, arguments| unsafe {
+        let mut delta = [-1.0];
+        let protocol = arguments.handle("protocol", objects.answers);
+        let status = dpnoise_protocol_delta(protocol, arguments.write("delta", &mut delta));
+        assert_eq!(status == Status::Ok, delta[0] == 0.0);
         status
     }),
     ("dpnoise_protocol_header", |objects, arguments| unsafe {

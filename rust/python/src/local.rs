@@ -89,6 +89,11 @@ impl LocalProtocol {
     }
 
     #[getter]
+    fn delta(&self) -> f64 {
+        self.0.delta()
+    }
+
+    #[getter]
     fn requested_epsilon(&self) -> f64 {
         self.0.requested_epsilon()
     }
@@ -334,6 +339,11 @@ impl LocalAttributes {
     }
 
     #[getter]
+    fn delta(&self) -> f64 {
+        self.0.delta()
+    }
+
+    #[getter]
     fn counter_bytes(&self) -> usize {
         self.0.counter_bytes()
     }
@@ -407,7 +417,7 @@ fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argumen
     let name = parameter.name;
     Ok(match parameter.kind {
         ParameterKind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
-        ParameterKind::Epsilon => Argument::Real(real_down(value, name)?),
+        ParameterKind::Epsilon | ParameterKind::Delta => Argument::Real(real_down(value, name)?),
         ParameterKind::Probability => Argument::Real(real(value, name)?),
         ParameterKind::Word(words) => {
             let Ok(text) = value.cast::<PyString>() else {
@@ -463,7 +473,7 @@ fn local_families(py: Python<'_>) -> Vec<FamilyRow<'_>> {
     let row = |parameter: &Parameter| {
         let kind = match parameter.kind {
             ParameterKind::Integer(_) => py.get_type::<PyInt>(),
-            ParameterKind::Epsilon | ParameterKind::Probability => py.get_type::<PyFloat>(),
+            ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => py.get_type::<PyFloat>(),
             ParameterKind::Word(_) => py.get_type::<PyString>(),
         };
         let default = match parameter.default {

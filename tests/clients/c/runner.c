@@ -371,13 +371,14 @@ static dpnoise_status facts(char *line, struct handles *h) {
     TRY(dpnoise_protocol_from_json(specification.data, specification.length, limit, &h->protocol));
     uint32_t takes, keeps_memo, k;
     size_t width, counters;
-    double epsilon;
+    double guarantee[2];
     uint8_t header[DPNOISE_HEADER_BYTES];
     TRY(dpnoise_protocol_facts(h->protocol, &takes, &keeps_memo, &k, &width, &counters));
-    TRY(dpnoise_protocol_epsilon(h->protocol, &epsilon));
+    TRY(dpnoise_protocol_epsilon(h->protocol, &guarantee[0]));
+    TRY(dpnoise_protocol_delta(h->protocol, &guarantee[1]));
     TRY(dpnoise_protocol_header(h->protocol, header, sizeof header));
     printf("ok %s %" PRIu32 " %" PRIu32 " %zu %zu ", KINDS[takes], keeps_memo, k, width, counters);
-    print_doubles(&epsilon, 1, "");
+    print_doubles(guarantee, 2, " ");
     printf(" ");
     print_hex(header, sizeof header);
     return DPNOISE_STATUS_OK;

@@ -249,7 +249,7 @@ std::string facts(Fields& fields) {
     const auto protocol = dpnoise::Protocol::from_json(text_of(specification), std::stoull(field(fields)));
     std::ostringstream out;
     out << kinds[static_cast<int>(protocol.takes())] << ' ' << protocol.keeps_memo() << ' ' << protocol.k() << ' '
-        << protocol.report_bytes() << ' ' << protocol.counter_bytes() << ' ' << to_hex(protocol.epsilon()) << ' ' << to_hex(protocol.header());
+        << protocol.report_bytes() << ' ' << protocol.counter_bytes() << ' ' << to_hex(protocol.epsilon()) << ' ' << to_hex(protocol.delta()) << ' ' << to_hex(protocol.header());
     return out.str();
 }
 

@@ -363,7 +363,7 @@ func facts(f *fields) (string, error) {
 		keeps = 1
 	}
 	return fmt.Sprintf("%v %d %d %d %d %s %x", protocol.Takes(), keeps, protocol.K(), protocol.ReportBytes(),
-		protocol.CounterBytes(), doubles([]float64{protocol.Epsilon()}), protocol.Header()), nil
+		protocol.CounterBytes(), doubles([]float64{protocol.Epsilon(), protocol.Delta()}), protocol.Header()), nil
 }
 
 func sampler(kind string, scale float64, options ...dpnoise.Option) (*dpnoise.Sampler, error) {

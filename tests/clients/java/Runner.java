@@ -207,6 +207,7 @@ final class Runner {
                     Integer.toString(protocol.reportBytes()),
                     Long.toString(protocol.counterBytes()),
                     hex(protocol.epsilon()),
+                    hex(protocol.delta()),
                     hex(protocol.header()));
         }
     }

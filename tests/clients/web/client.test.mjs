@@ -155,9 +155,10 @@ test("a specification is its bytes", async () => {
   for (const given of [rewritten, "", "{}", UNARY.replace("551", "552"), UNARY.slice(1)]) {
     await assert.rejects(Client.fromSpecification(given), refused("state"));
   }
-  const { takes, keepsMemo, k, epsilon, header } = await Client.fromSpecification(`\n${UNARY} `);
+  const { takes, keepsMemo, k, epsilon, delta, header } = await Client.fromSpecification(`\n${UNARY} `);
   assert.deepEqual([takes, keepsMemo, k, hex(header)], ["integers", false, 15, "44500103d63975fc79f37bc3"]);
   assert.ok(epsilon > 0.999 && epsilon <= 1);
+  assert.equal(delta, 0);
 });
 
 /** The module as it is when it is loaded while `crypto` is something else. */

@@ -103,8 +103,9 @@ const COMMANDS = {
 
   async facts(specification, limit) {
     const client = await Client.fromSpecification(bytes(specification), { limit: Number(limit) });
-    const { takes, keepsMemo, k, reportBytes, counterBytes, epsilon, header } = client;
-    return [takes, Number(keepsMemo), k, reportBytes, counterBytes, doubles([epsilon]), hex(header)].join(" ");
+    const { takes, keepsMemo, k, reportBytes, counterBytes, epsilon, delta, header } = client;
+    const guarantee = [epsilon, delta].map((parameter) => doubles([parameter]));
+    return [takes, Number(keepsMemo), k, reportBytes, counterBytes, ...guarantee, hex(header)].join(" ");
   },
 
   async freed(what) {

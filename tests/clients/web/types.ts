@@ -17,6 +17,7 @@ export async function allowed(specification: string, source: Source): Promise<Es
     client.id,
     client.k,
     client.epsilon,
+    client.delta,
     client.keepsMemo,
     client.reportBytes,
     client.messageBytes,

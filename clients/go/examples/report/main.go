@@ -51,6 +51,9 @@ func report(specification, memo, question string, limit float64, in io.Reader) (
 	if protocol.Epsilon() > limit {
 		return nil, fmt.Errorf("epsilon must be at most %v, got %v", limit, protocol.Epsilon())
 	}
+	if protocol.Delta() > 0 {
+		return nil, fmt.Errorf("delta must be 0, got %v", protocol.Delta())
+	}
 	if protocol.KeepsMemo() {
 		if memo == "" || question == "" {
 			return nil, errors.New("people keep a memo for this protocol: -memo and -question must be given")

@@ -3,7 +3,7 @@
 //! A specification lists the names of the attributes and the specifications of their protocols, as texts, so that their
 //! bytes are kept. For two people with any different values the draw has the same distribution, and given the draw the
 //! report is that of one protocol: so the guarantee of [`Scheme::Sampled`] is the weakest of the attributes', for all
-//! values of a person together. That of [`Scheme::Split`] is their composition.
+//! values of a person together. That of [`Scheme::Split`] is their composition: epsilons add up, and deltas do.
 //!
 //! The attribute is drawn before values are used and is public, since it is in the report: choosing values and writing
 //! reports by it shows nothing else. Only the attribute's protocol uses the value.
@@ -226,15 +226,26 @@ impl Attributes {
     /// The epsilon of the guarantee for all attributes of a person together, rounded up.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
-        let each = self.protocols().map(Protocol::epsilon);
+        self.all_together(Protocol::epsilon)
+    }
+
+    /// The delta of the guarantee for all attributes of a person together, rounded up: 0 where that of each attribute is.
+    #[must_use]
+    pub fn delta(&self) -> f64 {
+        self.all_together(Protocol::delta).min(1.0)
+    }
+
+    /// The largest of the privacy parameters of the attributes, or their sum, rounded up.
+    fn all_together(&self, of_one: impl Fn(&Protocol) -> f64) -> f64 {
+        let each = self.protocols().map(of_one);
         match self.scheme {
             Scheme::Sampled => each.fold(0.0, f64::max),
             Scheme::Split => {
-                // In multiples of 2^-100 the sum is one of integers far below 2^128; it is rounded once, at the end.
-                let sum: u128 = each.map(|epsilon| (epsilon * power_of_two(100)).ceil() as u128).sum();
+                // In multiples of 2^-114 the sum is one of integers below 2^128; it is rounded once, at the end.
+                let sum: u128 = each.map(|parameter| (parameter * power_of_two(114)).ceil() as u128).sum();
                 let near = sum as f64;
                 let above = if (near as u128) < sum { near.next_up() } else { near };
-                above * power_of_two(-100)
+                above * power_of_two(-114)
             }
         }
     }

@@ -74,6 +74,11 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The logarithm of the largest likelihood ratio of all reports on one value, rounded up.
     fn epsilon(&self) -> f64;
 
+    /// How much a probability may exceed e^epsilon times another one: 0 where epsilon is that logarithm.
+    fn delta(&self) -> f64 {
+        0.0
+    }
+
     /// For protocols with two rounds: the same for a single report, and the epsilon requested for it.
     fn first(&self) -> Option<(f64, f64)> {
         None

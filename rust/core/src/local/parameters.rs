@@ -22,6 +22,8 @@ pub enum ParameterKind {
     Integer(&'static str),
     /// The parameter of a guarantee: a number of another type is rounded down to a double.
     Epsilon,
+    /// The other parameter of a guarantee, rounded alike.
+    Delta,
     /// A probability.
     Probability,
     /// One of these words.
@@ -61,6 +63,15 @@ impl Parameter {
     /// The epsilon of a report.
     pub(crate) const EPSILON: Self =
         Self::epsilon("epsilon", "the privacy parameter of a person's report, from 2**-20 to 32");
+
+    /// The delta of a report.
+    pub(crate) const DELTA: Self = Self {
+        name: "delta",
+        kind: ParameterKind::Delta,
+        default: DefaultValue::Required,
+        example: Argument::Real(0.01),
+        help: "the delta of a person's report, at least 2**-64 and below 1",
+    };
 
     pub(crate) const EPSILON_PERMANENT: Self =
         Self::epsilon("epsilon_permanent", "the privacy parameter of all reports on one value");
@@ -118,7 +129,7 @@ impl Parameter {
     pub fn allowed(&self) -> String {
         let allowed = match self.kind {
             ParameterKind::Integer(allowed) => allowed.into(),
-            ParameterKind::Epsilon | ParameterKind::Probability => "a number".into(),
+            ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => "a number".into(),
             ParameterKind::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
         };
         if self.default == DefaultValue::MostAccurate { format!("None or {allowed}") } else { allowed }

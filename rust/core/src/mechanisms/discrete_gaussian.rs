@@ -1,12 +1,12 @@
 //! The discrete Gaussian mechanism (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy").
 //!
-//! [`super::calibration`] has the proof that the release is private, of one integer and of many.
+//! [`crate::calibration`] has the proof that the release is private, of one integer and of many.
 
 use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, Integers, OnGrid};
-use super::calibration::{ANY_COUNT, Goal, Method, concentrated_ratio, discrete, least_epsilon, vector};
 use super::gaussian_privacy::{GaussianCurve, GaussianPrivacy};
+use crate::calibration::{ANY_COUNT, Goal, Method, concentrated_ratio, discrete, least_epsilon, vector};
 use crate::error::Error;
 use crate::params::{Delta, Rho, Scale};
 use crate::samplers;

@@ -1,13 +1,13 @@
 //! The Gaussian mechanism (Dwork, Kenthapadi, McSherry, Mironov and Naor 2006) for real values, on a grid.
 //!
-//! [`super::calibration`] has the proof that the release is private, floating point included.
+//! [`crate::calibration`] has the proof that the release is private, floating point included.
 
 use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, OnGrid};
-use super::calibration::{Goal, Method, concentrated_ratio, continuous, least_epsilon, vector};
 use super::gaussian_privacy::{GaussianCurve, GaussianPrivacy};
 use super::real_values::{Reals, check_sensitivity};
+use crate::calibration::{Goal, Method, concentrated_ratio, continuous, least_epsilon, vector};
 use crate::error::Error;
 use crate::params::{Delta, Ratio, Rho, Scale};
 use crate::samplers::DiscreteGaussian;

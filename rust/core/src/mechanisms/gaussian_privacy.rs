@@ -3,7 +3,7 @@
 use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, Numbers, OnGrid};
-use super::calibration::{Goal, certain_delta, least_epsilon};
+use crate::calibration::{Goal, certain_delta, least_epsilon};
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho};
 use crate::samplers::DiscreteGaussian;

@@ -5,7 +5,6 @@
 //! numbers. [`Selector`] is the common part of mechanisms that choose among candidates by their scores.
 
 mod additive;
-pub mod calibration;
 mod discrete_gaussian;
 mod discrete_laplace;
 mod exponential;
@@ -22,8 +21,8 @@ mod sum;
 mod top_k;
 mod truncated_geometric;
 
+pub use crate::calibration::Method;
 pub use additive::{Additive, Calibration, Integers, Numbers, OnGrid};
-pub use calibration::Method;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;

@@ -290,6 +290,9 @@ impl World {
         let mut epsilon = Block::for_words(1, input);
         let status = checked!(dpnoise_protocol_epsilon(protocol, epsilon.pointer()));
         assert!(status != Status::Ok || f64::from_bits(epsilon.word()) > 0.0);
+        let mut delta = Block::for_words(1, input);
+        let status = checked!(dpnoise_protocol_delta(protocol, delta.pointer()));
+        assert!(status != Status::Ok || (0.0..=1.0).contains(&f64::from_bits(delta.word())));
         let length = if input.rarely() { input.below(12) } else { DPNOISE_HEADER_BYTES + input.below(2) };
         let mut header = Block::for_bytes(length, input);
         let status = checked!(dpnoise_protocol_header(protocol, header.pointer(), length));

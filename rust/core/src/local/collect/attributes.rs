@@ -60,6 +60,12 @@ impl AnyProtocol {
         on_either!(self, either => either.epsilon())
     }
 
+    /// The delta of the guarantee, rounded up.
+    #[must_use]
+    pub fn delta(&self) -> f64 {
+        on_either!(self, either => either.delta())
+    }
+
     /// The bytes of a report.
     #[must_use]
     pub fn report_bytes(&self) -> usize {

@@ -8,14 +8,13 @@
 //! as they are.
 
 use crate::error::Error;
-use crate::local::chance::mixture::CHUNK;
 use crate::local::family::Family;
 use crate::local::mean::MeanLaw;
 use crate::local::parameters::{Arguments, Parameter};
-use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
-use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
+use crate::local::reports::grid::{ROUNDING_BYTES, check_signed};
+use crate::local::reports::noisy_sums::NoisySums;
 use crate::local::spec::{Field, Given};
-use crate::rng::{AnyRng, Wiped, fill_bytes};
+use crate::rng::AnyRng;
 
 /// The Laplace mechanism for the mean of numbers in [-1, 1].
 ///
@@ -33,7 +32,7 @@ impl LaplaceMean {
     /// # Errors
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn new(epsilon: f64) -> Result<Self, Error> {
-        Ok(Self { epsilon, sums: NoisySums::new(1, epsilon)? })
+        Ok(Self { epsilon, sums: NoisySums::with_laplace(1, epsilon)? })
     }
 }
 
@@ -45,9 +44,8 @@ impl Family for LaplaceMean {
     type Reports = NoisySums;
     type Values<'a> = &'a [f64];
 
-    /// The multiples of 1 / unit from -1 to 1.
     fn k(&self) -> u32 {
-        2 * self.sums.unit() + 1
+        self.sums.positions()
     }
 
     fn requested_epsilon(&self) -> f64 {
@@ -80,20 +78,8 @@ impl Family for LaplaceMean {
         8 * 2 * ROUNDING_BYTES
     }
 
-    /// For a chunk, `rng` gives the words that round, then the noise.
     fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {
-        let first = first / NUMBER_BYTES;
-        let mut words = Wiped::new((out.len() / NUMBER_BYTES).min(CHUNK) * ROUNDING_BYTES);
-        self.sums.fill(self.epsilon, rng, out, |rng, at, numbers| {
-            let words = &mut words[..numbers.len() * ROUNDING_BYTES];
-            fill_bytes(rng, words)?;
-            let values = &values[first + at..];
-            for ((number, &value), &word) in numbers.iter_mut().zip(values).zip(words.as_chunks().0) {
-                let position = round_at_random(value, self.k(), u64::from_le_bytes(word));
-                *number = i64::from(position).wrapping_sub(self.sums.unit().into());
-            }
-            Ok(())
-        })
+        self.sums.fill_rounded(&self.sums.laplace(self.epsilon), rng, values, first, out)
     }
 
     fn reports(&self) -> NoisySums {

@@ -2,6 +2,7 @@
 
 mod count_mean_sketch;
 mod d_bit_flip;
+mod gaussian_mean;
 mod generalized_randomized_response;
 mod hadamard_count_mean_sketch;
 mod hadamard_response;
@@ -37,6 +38,7 @@ use crate::threads::{Pause, go_on};
 
 pub use count_mean_sketch::CountMeanSketch;
 pub use d_bit_flip::DBitFlip;
+pub use gaussian_mean::GaussianMean;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
 pub use hadamard_count_mean_sketch::HadamardCountMeanSketch;
 pub use hadamard_response::HadamardResponse;
@@ -269,6 +271,7 @@ families! { $
     22 PrefixExtension,
     23 Rappor,
     24 ProjectiveGeometryResponse,
+    25 GaussianMean,
 }
 
 // Some of these lines, for a client that is downloaded: `make web PROTOCOLS=...`.
@@ -309,6 +312,12 @@ impl Protocol {
     #[must_use]
     pub fn epsilon(&self) -> f64 {
         on_family!(self, family => family.epsilon())
+    }
+
+    /// The delta of the guarantee: 0 for most protocols, whose guarantee is that of epsilon alone.
+    #[must_use]
+    pub fn delta(&self) -> f64 {
+        on_family!(self, family => family.delta())
     }
 
     /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all

@@ -42,7 +42,7 @@ impl SummationHistogramEncoding {
     /// [`Error::Parameter`] unless 2 <= k <= 2^24 and 2^-20 <= epsilon <= 32.
     pub fn new(k: u64, epsilon: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
-        Ok(Self { k, epsilon, sums: NoisySums::new(k, epsilon)? })
+        Ok(Self { k, epsilon, sums: NoisySums::with_laplace(k, epsilon)? })
     }
 
     /// The encoding of the numbers of rows.
@@ -101,7 +101,7 @@ impl Family for SummationHistogramEncoding {
 
     fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let (first, unit) = (first / NUMBER_BYTES, u64::from(self.sums.unit()));
-        self.sums.fill(self.epsilon, rng, out, |_, at, numbers| {
+        self.sums.fill(&self.sums.laplace(self.epsilon), rng, out, |_, at, numbers| {
             // Every column is compared, none is addressed by value.
             encode_rows(values, self.k as usize, first + at, numbers, |value, start, part| {
                 for (column, number) in (start..).zip(part) {

@@ -10,7 +10,7 @@
 //! | `hadamard` | a number made of a column of a Hadamard matrix and a randomised entry |
 //! | `projective` | a number of a point in a projective space |
 //! | `cohorts` | the number of a group, and bits |
-//! | `noisy_sums` | numbers with Laplace noise |
+//! | `noisy_sums` | numbers with Laplace or Gaussian noise |
 //! | `grid` | numbers as positions on a grid |
 //! | `sketch` | tables of rows with a hash function each, and what follows from their counts |
 //! | `tiles` | rows of bits of sixteen people, word by word |

@@ -1,14 +1,15 @@
-//! Reports that are numbers with discrete Laplace noise, which the collector sums.
+//! Reports that are numbers with discrete noise, which the collector sums.
 //!
 //! A number from -1 to 1 is encoded as a multiple of 1 / `unit`, so that all arithmetic is on integers. Two inputs
-//! differ by at most 2 `unit` in the L1 norm, so noise of scale t = 2 `unit` / epsilon makes a report epsilon-locally
-//! differentially private: exactly epsilon, since the noise is exact. A noisy number is clamped to -`bound` ...
-//! `bound`. Clamping changes it with a probability below e^-64, is post-processing, and keeps a single dishonest client
-//! from adding more than 64 scales. The noisy number plus `bound` is sent in four bytes; if that is above 2 `bound`,
-//! the report is malformed.
+//! differ by at most 2 `unit` in the L1 norm, so Laplace noise of scale t = 2 `unit` / epsilon makes a report
+//! epsilon-locally differentially private: exactly epsilon, since the noise is exact. `families/gaussian_mean.rs` has
+//! the proof for Gaussian noise. The noise itself is not truncated: a noisy number is clamped to -`bound` ... `bound`,
+//! which is post-processing. Clamping changes it with a probability below e^-64, and keeps a single dishonest client
+//! from adding more than 64 scales of Laplace noise, or 12 sigmas. The noisy number plus `bound` is sent in four bytes;
+//! if that is above 2 `bound`, the report is malformed.
 //!
-//! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21: so a sum over 2^35 reports fits
-//! into a counter, and rounding to 1 / `unit` is negligible beside the noise.
+//! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21, or sigma at most 2^24: so a sum
+//! over 2^35 reports fits into a counter, and rounding to 1 / `unit` is negligible beside the noise.
 
 use core::hint::black_box;
 use core::mem;
@@ -17,6 +18,7 @@ use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
 use super::Reports;
+use super::grid::{ROUNDING_BYTES, round_at_random};
 use super::numbers::OUT_OF_RANGE;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
@@ -25,7 +27,8 @@ use crate::local::chance::mixture::CHUNK;
 use crate::local::estimate::Law;
 use crate::local::spec::Field;
 use crate::params::{Ratio, Scale};
-use crate::rng::Wiped;
+use crate::rng::{Wiped, fill_bytes};
+use crate::samplers::histogram::Histogram;
 use crate::samplers::{DiscreteLaplace, Sampler};
 
 /// The bytes of a number.
@@ -37,7 +40,10 @@ const MAX_SCALE_LOG2: i32 = 21;
 /// The scales between the largest honest number without noise and the bound.
 const SCALES: u32 = 64;
 
-/// The encoding of numbers, with noise for an epsilon.
+/// The largest number of units, as a power of two.
+pub(crate) const MAX_UNIT_LOG2: u32 = 20;
+
+/// The encoding of numbers with noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoisySums {
     unit: u32,
@@ -46,20 +52,30 @@ pub struct NoisySums {
 }
 
 impl NoisySums {
-    /// Reports of `columns` numbers; two inputs differ by at most 2 in the L1 norm.
-    pub(crate) fn new(columns: u32, epsilon: f64) -> Result<Self, Error> {
+    /// Reports of `columns` numbers with Laplace noise for an epsilon; two inputs differ by at most 2 in the L1 norm.
+    pub(crate) fn with_laplace(columns: u32, epsilon: f64) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
         // epsilon is a normal double: its exponent is the integer part of its binary logarithm.
         let log2 = (epsilon.to_bits() >> 52) as i32 - 1023;
         let unit = 1u32 << (MAX_SCALE_LOG2 - 1 + log2.min(0));
         let scale = (2.0 * f64::from(unit) / epsilon).ceil() as u32;
-        Ok(Self { unit, bound: unit + SCALES * scale, columns })
+        Ok(Self::new(columns, unit, SCALES * scale))
+    }
+
+    /// Reports of `columns` numbers, each clamped at `reach` steps beyond -1 and 1.
+    pub(crate) fn new(columns: u32, unit: u32, reach: u32) -> Self {
+        Self { unit, bound: unit + reach, columns }
     }
 
     /// The integer that encodes 1.
     #[must_use]
     pub fn unit(self) -> u32 {
         self.unit
+    }
+
+    /// The multiples of 1 / unit from -1 to 1.
+    pub(crate) fn positions(self) -> u32 {
+        2 * self.unit + 1
     }
 
     /// The largest magnitude of a noisy number, to which it is clamped.
@@ -78,6 +94,11 @@ impl NoisySums {
         vec![("bound", self.bound.into()), ("unit", self.unit.into())]
     }
 
+    /// The Laplace noise for an epsilon.
+    pub(crate) fn laplace(self, epsilon: f64) -> DiscreteLaplace {
+        DiscreteLaplace::new(self.scale(epsilon))
+    }
+
     fn scale(self, epsilon: f64) -> Scale {
         let steps = Ratio::new(2 * u128::from(self.unit), 1);
         let scale = steps.zip(Ratio::from_f64(epsilon)).and_then(|(steps, epsilon)| steps.checked_div(epsilon));
@@ -86,26 +107,49 @@ impl NoisySums {
             .expect("from 2^-5 to 2^21, with a denominator of 53 bits at most")
     }
 
-    /// How counts follow from sums of numbers.
+    /// How counts follow from sums of numbers with Laplace noise.
     pub(crate) fn law(self, epsilon: f64) -> Law {
         Law::Sums { unit: self.unit, offset: self.bound, variance: self.variance(epsilon) }
     }
 
-    /// The variance of a report's number, divided by the square of the unit.
+    /// The variance of Laplace noise, divided by the square of the unit.
     pub(crate) fn variance(self, epsilon: f64) -> f64 {
         let unit = f64::from(self.unit);
         let sinh = (epsilon / (4.0 * unit)).sinh() * unit;
         0.5 / (sinh * sinh)
     }
 
+    /// Fills `out`, which begins at byte `first` of all reports, with numbers from -1 to 1, rounded at random and with
+    /// noise. For a chunk, `rng` gives the words that round, then the noise.
+    pub(crate) fn fill_rounded<R: TryCryptoRng + ?Sized>(
+        self,
+        noise: &Histogram,
+        rng: &mut R,
+        values: &[f64],
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let first = first / NUMBER_BYTES;
+        let mut words = Wiped::new((out.len() / NUMBER_BYTES).min(CHUNK) * ROUNDING_BYTES);
+        self.fill(noise, rng, out, |rng, at, numbers| {
+            let words = &mut words[..numbers.len() * ROUNDING_BYTES];
+            fill_bytes(rng, words)?;
+            let values = &values[first + at..];
+            for ((number, &value), &word) in numbers.iter_mut().zip(values).zip(words.as_chunks().0) {
+                let position = round_at_random(value, self.positions(), u64::from_le_bytes(word));
+                *number = i64::from(position).wrapping_sub(self.unit.into());
+            }
+            Ok(())
+        })
+    }
+
     /// Fills `out` with numbers: `exact(rng, at, numbers)` writes the exact ones from index `at` on to a private
-    /// buffer, where noise for `epsilon` is added to them.
-    pub(crate) fn fill<R, E>(self, epsilon: f64, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
+    /// buffer, where noise is added to them.
+    pub(crate) fn fill<R, E>(self, noise: &Histogram, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
         E: FnMut(&mut R, usize, &mut [i64]) -> Result<(), Error>,
     {
-        let noise = DiscreteLaplace::new(self.scale(epsilon));
         let numbers = out.as_chunks_mut::<NUMBER_BYTES>().0;
         let mut private = Wiped::new(2 * numbers.len().min(CHUNK));
         let (bound, most, sign) = (i64::from(self.bound), 2 * i64::from(self.bound), black_box(i64::BITS - 1));
@@ -217,7 +261,7 @@ mod tests {
     fn sums_are_those_of_the_well_formed_rows() {
         for epsilon in [MIN_EPSILON, 1.0, MAX_EPSILON] {
             for columns in [1, 3, 100] {
-                let sums = NoisySums::new(columns, epsilon).unwrap();
+                let sums = NoisySums::with_laplace(columns, epsilon).unwrap();
                 let largest = sums.largest();
                 let wrong = [largest + 1, 1 << 31, (1 << 31) + largest, u32::MAX];
                 let mut expected = vec![0u64; columns as usize];
@@ -240,7 +284,7 @@ mod tests {
     #[test]
     fn scales_are_exact_and_bounded() {
         for epsilon in [MIN_EPSILON, 0.1, 0.5, 1.0, 1.0f64.next_down(), 3.3, MAX_EPSILON] {
-            let sums = NoisySums::new(1, epsilon).unwrap();
+            let sums = NoisySums::with_laplace(1, epsilon).unwrap();
             let scale = sums.scale(epsilon).ratio();
             let (numerator, denominator) = (scale.numerator(), scale.denominator());
             assert!(numerator <= denominator << MAX_SCALE_LOG2, "{epsilon}");

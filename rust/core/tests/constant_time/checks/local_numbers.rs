@@ -1,6 +1,8 @@
 //! The local randomisers of numbers.
 
-use dpnoise_core::local::{DuchiMean, HybridMean, LaplaceMean, PiecewiseMean, Protocol, SquareWave, Values};
+use dpnoise_core::local::{
+    DuchiMean, GaussianMean, HybridMean, LaplaceMean, PiecewiseMean, Protocol, SquareWave, Values,
+};
 
 use super::{Check, reports_on, secret, table};
 
@@ -24,11 +26,14 @@ pub(super) fn checks() -> Vec<Check> {
             let mean = Protocol::from(PiecewiseMean::new(1.0).unwrap());
             assert!(mean.perturb(Values::Numbers(&secret(&[0.3, f64::NAN, -1.0])), &mut [0; 6], 1).is_err());
         }),
-        ("Laplace mean", || {
+        ("means with noise", || {
             for epsilon in [1e-4, 1.0, 30.0] {
-                let mean = Protocol::from(LaplaceMean::new(epsilon).unwrap());
-                let values = secret(&[0.0, 5e-324, -1e-30, 0.3, -1.0].repeat(420));
-                reports_on(&mean, Values::Numbers(&values), values.len());
+                let means: [Protocol; 2] =
+                    [LaplaceMean::new(epsilon).unwrap().into(), GaussianMean::new(epsilon, 1e-6).unwrap().into()];
+                for mean in means {
+                    let values = secret(&[0.0, 5e-324, -1e-30, 0.3, -1.0].repeat(420));
+                    reports_on(&mean, Values::Numbers(&values), values.len());
+                }
             }
         }),
         ("square wave", || {

@@ -26,6 +26,8 @@ final class ClientLibrary {
 
     static native int dpnoise_protocol_epsilon(long protocol, double[] epsilon);
 
+    static native int dpnoise_protocol_delta(long protocol, double[] delta);
+
     static native int dpnoise_protocol_header(long protocol, byte[] out, Pointer capacity);
 
     static native int dpnoise_perturb_integers(

@@ -53,8 +53,8 @@ public final class Protocol implements AutoCloseable {
     /**
      * Reads a specification: the bytes as they came, which must never be written again in another form.
      *
-     * <p>Whoever wrote the specification chose its epsilon. An application compares {@link #epsilon} with what it
-     * promises to people, or knows the specification in advance.
+     * <p>Whoever wrote the specification chose its epsilon and delta. An application compares {@link #epsilon} and
+     * {@link #delta} with what it promises to people, or knows the specification in advance.
      *
      * @param specification JSON in UTF-8
      * @return the protocol, worth keeping for many reports
@@ -151,6 +151,13 @@ public final class Protocol implements AutoCloseable {
         double[] epsilon = new double[1];
         handle.call(protocol -> ClientLibrary.dpnoise_protocol_epsilon(protocol, epsilon));
         return epsilon[0];
+    }
+
+    /** {@return the delta of a report, beside epsilon: 0 for most protocols} */
+    public double delta() {
+        double[] delta = new double[1];
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_delta(protocol, delta));
+        return delta[0];
     }
 
     /** {@return the 12 bytes of a message before its report; the last 8 are the id of the specification} */

@@ -8,7 +8,7 @@ use dpnoise_kernels::arith::gaussian::{DiscreteTails, exp_or_tiny, mills_ratio};
 ///
 /// With a = epsilon ratio and b = 1/(2 ratio) it is Q(a - b) - e^epsilon Q(a + b), Q the upper tail; and since
 /// e^epsilon phi(a + b) = phi(a - b) it is phi(a - b) (R(a - b) - R(a + b)), R the Mills ratio.
-pub(in crate::mechanisms) fn continuous(epsilon: &Ball, ratio: &Ball) -> Ball {
+pub(crate) fn continuous(epsilon: &Ball, ratio: &Ball) -> Ball {
     let one = Ball::integer(1, ratio.precision());
     let a = epsilon * ratio;
     let b = one.divided_by(&ratio.scaled(1));
@@ -28,7 +28,7 @@ pub(in crate::mechanisms) fn continuous(epsilon: &Ball, ratio: &Ball) -> Ball {
 /// 7).
 ///
 /// P(Y > t) - e^epsilon P(Y > t + shift) with t = epsilon sigma^2 / shift - shift / 2; for another t it would be less.
-pub(in crate::mechanisms) fn discrete(epsilon: &Ball, sigma: &Ball, shift: u64) -> Ball {
+pub(crate) fn discrete(epsilon: &Ball, sigma: &Ball, shift: u64) -> Ball {
     let precision = sigma.precision();
     let zero = Ball::integer(0, precision);
     let at_most = |bound: Ball| Ball::hull(&zero, &bound);
@@ -52,7 +52,7 @@ pub(in crate::mechanisms) fn discrete(epsilon: &Ball, sigma: &Ball, shift: u64) 
 
 /// The same for vectors of `count` integers whose distance is at most `shift` in the L2 norm, or a little more: the
 /// smaller of the two bounds that are proved in `calibration.md`.
-pub(in crate::mechanisms) fn vector(epsilon: &Ball, sigma: &Ball, shift: &Ball, count: u64) -> Ball {
+pub(crate) fn vector(epsilon: &Ball, sigma: &Ball, shift: &Ball, count: u64) -> Ball {
     let precision = sigma.precision();
     let whole = |value: u64| Ball::integer(value, precision);
     let ratio = sigma.divided_by(shift);

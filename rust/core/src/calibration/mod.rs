@@ -9,7 +9,7 @@ use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use root::{PRECISIONS, fits, least_argument};
 
-pub(super) use curves::{continuous, discrete, vector};
+pub(crate) use curves::{continuous, discrete, vector};
 
 /// The allowed sigmas, in sensitivities.
 const RATIOS: [f64; 2] = [1.0 / (1u64 << 40) as f64, (1u64 << 60) as f64];
@@ -21,7 +21,7 @@ const SIGMAS: [f64; 2] = [1.0 / (1u64 << 20) as f64, (1u64 << 44) as f64];
 const EPSILONS: [f64; 2] = [1.0 / (1u64 << 60) as f64, (1u64 << 60) as f64];
 
 /// More values than any memory holds.
-pub(super) const ANY_COUNT: u64 = 1 << 60;
+pub(crate) const ANY_COUNT: u64 = 1 << 60;
 
 /// The formula of a Gaussian's sigma for epsilon and delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +34,18 @@ pub enum Method {
 
 /// An epsilon and a delta to achieve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Goal {
-    pub(super) epsilon: f64,
-    pub(super) delta: f64,
+pub(crate) struct Goal {
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
 }
 
 impl Goal {
-    pub(super) fn new(epsilon: f64, delta: f64) -> Result<Self, Error> {
+    pub(crate) fn new(epsilon: f64, delta: f64) -> Result<Self, Error> {
         Ok(Self { epsilon: Epsilon::new(epsilon)?.get(), delta: Delta::new(delta)?.get() })
     }
 
     /// Sigma over the sensitivity, for continuous noise.
-    pub(super) fn ratio(self, method: Method) -> Result<f64, Error> {
+    pub(crate) fn ratio(self, method: Method) -> Result<f64, Error> {
         let ratio = match method {
             Method::Analytic => least_argument(self.delta, self.guess(), RATIOS, |ratio| {
                 continuous(&Ball::from_f64(self.epsilon, ratio.precision()), ratio)
@@ -69,7 +69,7 @@ impl Goal {
     }
 
     /// Nearly sigma over the sensitivity.
-    pub(super) fn guess(self) -> f64 {
+    pub(crate) fn guess(self) -> f64 {
         let Self { epsilon, delta } = self;
         // Q(x) is at most exp(-x^2 / 2) / 2, and at epsilon = 0 delta is at most 1 / (sqrt(2 pi) ratio).
         let x = |p: f64| (2.0 * (0.5 / p).ln()).max(0.0).sqrt();
@@ -80,28 +80,51 @@ impl Goal {
     }
 
     /// The least sufficient sigma, `least` or more, for vectors of `count` integers that are at most `shift` apart.
-    pub(super) fn sigma(self, least: f64, shift: &Ball, count: usize) -> Option<f64> {
+    pub(crate) fn sigma(self, least: f64, shift: &Ball, count: usize) -> Option<f64> {
         let least = least.max(SIGMAS[0]);
         let curve = |sigma: &Ball| vector(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift, count as u64);
         if fits(self.delta, least, curve) { Some(least) } else { least_argument(self.delta, least, SIGMAS, curve) }
     }
 
     /// Sigma for an integer that moves by at most `shift`.
-    pub(super) fn sigma_of_one(self, shift: u64) -> Option<f64> {
-        least_argument(self.delta, self.guess() * shift as f64, SIGMAS, |sigma| {
-            discrete(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift)
-        })
+    pub(crate) fn sigma_of_one(self, shift: u64) -> Option<f64> {
+        least_argument(self.delta, self.guess() * shift as f64, SIGMAS, self.curve_of_one(shift))
+    }
+
+    /// A whole sigma of at most `largest` for an integer that moves by at most `shift`, where 1 less would not do.
+    ///
+    /// It is the same on all machines, so that it can be announced: which halves of the range are taken follows from
+    /// the order of exact numbers alone.
+    pub(crate) fn whole_sigma_of_one(self, shift: u64, largest: u32) -> Option<u32> {
+        let is_enough = |sigma: u32| fits(self.delta, sigma.into(), self.curve_of_one(shift));
+        if !is_enough(largest) {
+            return None;
+        }
+        let (mut too_small, mut enough) = (0, largest);
+        while enough - too_small > 1 {
+            let middle = too_small.midpoint(enough);
+            if is_enough(middle) {
+                enough = middle;
+            } else {
+                too_small = middle;
+            }
+        }
+        Some(enough)
+    }
+
+    fn curve_of_one(self, shift: u64) -> impl Fn(&Ball) -> Ball {
+        move |sigma| discrete(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift)
     }
 
     /// The error for a sigma out of range.
-    pub(super) fn out_of_range(self, sigma: &str) -> Error {
+    pub(crate) fn out_of_range(self, sigma: &str) -> Error {
         let allowed = format!("such that sigma is {sigma} (delta is {:?})", self.delta);
         Error::parameter("epsilon", format!("{:?}", self.epsilon), allowed)
     }
 }
 
 /// The least double r with r^2 >= 1/(2 rho): sigma over the sensitivity (Canonne, Kamath and Steinke 2020, Theorem 14).
-pub(super) fn concentrated_ratio(rho: Rho) -> f64 {
+pub(crate) fn concentrated_ratio(rho: Rho) -> f64 {
     let rho = Ball::from_f64(rho.get(), 1 << 8);
     let is_enough = |ratio: f64| {
         let ratio = Ball::from_f64(ratio, 1 << 8);
@@ -113,7 +136,7 @@ pub(super) fn concentrated_ratio(rho: Rho) -> f64 {
 }
 
 /// The least epsilon with `curve(epsilon) <= delta`, or 0.
-pub(super) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Result<f64, Error> {
+pub(crate) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Result<f64, Error> {
     if fits(delta.get(), 0.0, &curve) {
         return Ok(0.0);
     }
@@ -122,7 +145,7 @@ pub(super) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Resu
 }
 
 /// A proved upper bound of `curve(epsilon)`, which exceeds it by less than a share of 1e-15, unless it is nearly 0.
-pub(super) fn certain_delta(epsilon: Epsilon, curve: impl Fn(&Ball) -> Ball) -> f64 {
+pub(crate) fn certain_delta(epsilon: Epsilon, curve: impl Fn(&Ball) -> Ball) -> f64 {
     let mut least = 1f64;
     for precision in &PRECISIONS[1..] {
         let delta = curve(&Ball::from_f64(epsilon.get(), *precision));
