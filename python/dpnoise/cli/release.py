@@ -53,7 +53,11 @@ def release(
     ] = None,
     q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="count: count the rows that have this value; all, if not given.")
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="count: count the rows that have this value; those that are not missing, if not given.",
+        ),
     ] = None,
     edges: Annotated[
         str | None,
@@ -105,7 +109,9 @@ def release(
     Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
     --budget 2 0`
 
-    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. Beside an
+    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
+    the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
+    `--bounds 0 1`, or count one `--value`. Beside an
     answer stands the error that its noise does not exceed with the probability --level, where that is known. What
     clamping to --bounds does to the answer is private, and not in the error.
 
@@ -146,6 +152,8 @@ def release(
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
         about, columns = _record(question, answer, level, source, column, query, len(data))
+        if query == "count":
+            about["counted"] = "rows that are not missing" if value is None else f"rows with the value {value!r}"
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -262,6 +270,8 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     rows = zip(*(columns[name] for name in known), strict=True)
     texts = [(group, *(f"{number:,.10g}" for number in numbers)) for group, *numbers in rows]
     print_table(f"{about['query']} of {about['column']}", known, texts)
+    if "counted" in about:
+        print(f"counted: {about['counted']}")
     print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
     print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
     likely = f"with a probability of {100 * about['level']:.10g} %"
