@@ -15,6 +15,7 @@ from benches.machine import OURS
 from benches.record import Record
 from benches.timing import Entrant
 from dpnoise import _native, stability
+from dpnoise.stability._powers import interval
 
 # One search makes one item of a million nanoseconds.
 MILLISECOND = 1_000_000
@@ -79,8 +80,11 @@ class Distance(NamedTuple):
 
 
 def iqr(discretization: int) -> Distance:
+    def search(values: Values) -> int:
+        return _native.iqr_distance(values, *interval(_native.interquartile_range(values), 2.0, discretization))
+
     return Distance(
-        lambda values: _native.iqr_distance(values, discretization),
+        search,
         lambda values: stability.iqr_distance(values, discretization),
         lambda values: iqr_distance(values, discretization),
     )

@@ -3,6 +3,7 @@
 Run it with ``python examples/scale_of_data.py [TRIES]``; it needs nothing but dpnoise itself, and prints Markdown.
 """
 
+import math
 import sys
 from collections.abc import Callable
 
@@ -65,6 +66,30 @@ def cell(ratios: Floats, intervals: int, tries: int) -> str:
     return f"{text}; {percent(intervals / tries)}"
 
 
+def cell_of_base(n: int, epsilon: float, base: float, tries: int) -> str:
+    """Say of normal data how often the range was released, and its factor in half and in 95 % of all releases."""
+    scale = stability.StableScale(epsilon=epsilon, delta=DELTA, base=base)
+    simulated = (RNG.normal(size=n) for _ in range(tries))
+    released = [(value, interquartile_range(x)) for x in simulated if (value := scale.release(x)) is not None]
+    text = percent(len(released) / tries)
+    if released:
+        half, most = np.exp(np.quantile([abs(math.log(value / exact)) for value, exact in released], [0.5, 0.95]))
+        text += f", {half:.3g}, {most:.3g}"
+    return text
+
+
+def print_bases(tries: int) -> None:
+    """Print the table of both bases."""
+    ways = [(epsilon, name) for epsilon in (1.0, 4.0) for name in ("2", "1 + 1/ln n")]
+    print(f"\n{tries} tries with normal data: released, factor in half and in 95 % of all releases\n")
+    print("| n | 1 + 1/ln n | " + " | ".join(f"ε = {epsilon:g}, base {name}" for epsilon, name in ways) + " |")
+    print("| --- " * (2 + len(ways)) + "|")
+    for n in (300, 1_000, 3_000, *SIZES[2:]):
+        small = 1 + 1 / math.log(n)
+        found = [cell_of_base(n, epsilon, 2.0 if name == "2" else small, tries) for epsilon, name in ways]
+        print(f"| {n:,} | {small:.3f} | {' | '.join(found)} |")
+
+
 def percent(share: float) -> str:
     """Write a share with three digits."""
     return f"{100 * share:.3g} %"
@@ -83,6 +108,7 @@ def main() -> None:
         for n in SIZES:
             print(f"| {name} | {n:,} | {cells(lambda simulate=simulate, n=n: simulate(n), tries)} |")
     print(f"\n{datasets.ADULT_ATTRIBUTION}")
+    print_bases(tries)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,12 @@ Foreign = NDArray[Any] | SupportsArray | ArrowArray | ArrowStream | Tensor
 Integer = int | np.integer[Any]
 Real = float | np.integer[Any] | np.floating[Any]
 
-Integers = Foreign | Items[Integer | Foreign | Items[Any]]
-Reals = Foreign | Items[Real | Foreign | Items[Any]]
+ListedIntegers = NDArray[Any] | Items[Integer | Foreign | Items[Any]]
+ListedReals = NDArray[Any] | Items[Real | Foreign | Items[Any]]
+"""Those of which a release is an array; of a column of a library it is one of that library."""
+
+Integers = Foreign | ListedIntegers
+Reals = Foreign | ListedReals
 Texts = Foreign | Items[str] | Items[bytes]
 Answer = Integer | str | np.bool_
 Answers = Foreign | Items[Answer] | Answer
@@ -131,10 +135,14 @@ def codes_of(x: Any) -> str | None:
     return None
 
 
-def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
+def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool = True) -> NDArray[Any]:
     """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix."""
     try:
-        return _reader(type(x))(x, name, missing)
+        # By the type first: a message about its columns would be of no use.
+        found = None if not tables and hasattr(type(x), "columns") else _reader(type(x))(x, name, missing)
+        if found is None or (not tables and found.ndim > 1 and is_arrow(x)):
+            raise ParameterError(f"{name} must be an array or a column, got a table: pass one of its columns")
+        return found
     except (ParameterError, ImportError, MemoryError):
         raise
     except Exception:  # of another library, whose message might show a value
@@ -265,6 +273,15 @@ def missing_values(name: str) -> ParameterError:
 
 def _nested(name: str) -> ParameterError:
     return ParameterError(f"{name} must be a column of single values, got one of lists, arrays or structs")
+
+
+def like(x: Any, values: NDArray[Any]) -> Any:
+    """Return values as a series with the labels of ``x``, if ``x`` is a series of pandas or polars."""
+    kind = type(x)
+    library = "" if kind in (np.ndarray, list) else library_of(kind)
+    if library == "pandas" and hasattr(kind, "index"):
+        return kind(values, index=x.index, name=x.name, copy=False)
+    return kind(x.name, values) if library == "polars" else values
 
 
 def labels_of(given: Labels, name: str) -> list[Any]:

@@ -319,19 +319,22 @@ def array_for(shape: tuple[int, ...], out: NDArray[Scalar] | None, dtype: type[S
     return np.empty(shape, dtype) if out is None else output(shape, out, dtype)
 
 
-def array_of(x: Any, name: str) -> NDArray[Any]:
-    """Convert ``x``, of any library, to an array; refuse missing and masked values, which the caller must fill."""
+def array_of(x: Any, name: str, *, tables: bool = True) -> NDArray[Any]:
+    """Convert ``x``, of any library, to an array; refuse missing and masked values, which the caller must fill.
+
+    A table becomes a matrix, or is refused.
+    """
     if type(x) in (list, tuple) and _NUMBERS.issuperset(map(type, x)):
         return np.asarray(x)
-    return _as_array(_read(x, name), name)
+    return _as_array(_read(x, name, tables), name)
 
 
-def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
+def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> NDArray[Any]:
     """Convert ``x`` to an array of real numbers that float64 holds exactly; no message may show a number.
 
     The error for larger integers ends with ``otherwise``, which says what to do.
     """
-    read = _read(x, name)
+    read = _read(x, name, tables)
     given = _as_array(read, name)
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
@@ -375,13 +378,13 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
     return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
-def _read(x: Any, name: str) -> Any:
+def _read(x: Any, name: str, tables: bool) -> Any:
     """Convert containers of other libraries to arrays, in lists too: NumPy itself mishandles missing values."""
     kind = type(x)
     if kind in _PLAIN:
         return x
     if is_foreign(kind):
-        return array_from(x, name)
+        return array_from(x, name, tables=tables)
     if hasattr(kind, "__array__"):
         found = _asked(x, name, np.asanyarray)  # np.asarray would drop the mask of a masked array
         if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
@@ -391,7 +394,7 @@ def _read(x: Any, name: str) -> Any:
         return x
     parts = x if isinstance(x, list | tuple) else _asked(x, name, list)
     # A check of types first is fast for a long list of numbers.
-    return [_read(part, name) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
+    return [_read(part, name, tables) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
 
 
 def _asked(x: Any, name: str, convert: Callable[[Any], Any]) -> Any:

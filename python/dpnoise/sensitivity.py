@@ -19,18 +19,23 @@ Dwork and Roth (2014), "The algorithmic foundations of differential privacy", de
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Final, Literal
 
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import Integers, column_of
 from dpnoise._parameters import at_least, fraction_of, integer, real
 
-__all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
+__all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
 
 Relation = Literal["add/remove", "substitute"]
 """Which data sets are neighbours: those that differ in the presence of one record, or in the content of one."""
 
 Bounds = tuple[float, float]
+
+_COUNTS: Final = range(2**63)
 
 
 def count(relation: Relation = "add/remove") -> int:
@@ -43,6 +48,52 @@ def histogram(relation: Relation = "add/remove") -> int:
     """Return the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group."""
     check_relation(relation)
     return 1 if relation == "add/remove" else 2
+
+
+def histogram_distance(x: Mapping[Any, int] | Integers, x_prime: Mapping[Any, int] | Integers) -> int:
+    """Return the L1 distance of two databases that are given as histograms.
+
+    It is the sum over all kinds of records of the absolute differences of their numbers: the number of additions and
+    removals of records between the databases. Databases at a distance of at most 1 are neighbours under "add/remove".
+
+    Parameters
+    ----------
+    x, x_prime : array_like of int, shape (k,), or mapping
+        The number of records of each of ``k`` kinds, in the same order; or two mappings from a kind to the number,
+        where a kind that is absent has none. A list is taken for numbers, never for records: count records first, with
+        `collections.Counter`. From 0 to ``2**63 - 1`` of each kind.
+
+    Notes
+    -----
+    The distance is exact, so it is as private as the databases.
+
+    References
+    ----------
+    Dwork and Roth (2014), section 2.3 and definition 2.3.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> from dpnoise import sensitivity
+    >>> sensitivity.histogram_distance([2, 3], [2, 4])
+    1
+    >>> sensitivity.histogram_distance(Counter("aab"), Counter("abc"))
+    2
+    """
+    if isinstance(x, Mapping) != isinstance(x_prime, Mapping):
+        raise TypeError(
+            "x and x_prime must be both mappings or both arrays of counts, got "
+            f"{type(x).__name__} and {type(x_prime).__name__}"
+        )
+    ours, theirs = _counts(x, "x"), _counts(x_prime, "x_prime")
+    if not isinstance(x, Mapping) and len(ours) != len(theirs):
+        raise ParameterError(f"x_prime must have as many counts as x, which has {len(ours)}, got {len(theirs)}")
+    return ((ours - theirs) + (theirs - ours)).total()
+
+
+def _counts(histogram: Any, name: str) -> Counter[Any]:
+    listed = histogram.items() if isinstance(histogram, Mapping) else enumerate(column_of(histogram, name).tolist())
+    return Counter({kind: integer(count, f"every count of {name}", _COUNTS) for kind, count in listed})
 
 
 def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:

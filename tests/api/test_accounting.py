@@ -84,6 +84,24 @@ def test_sequential_composition_adds_up_as_written() -> None:
         compose_sequential([PrivacyCost(1e308)] * 2)
 
 
+def test_costs_are_added_as_by_sequential_composition() -> None:
+    assert PrivacyCost(0.1) + PrivacyCost(0.2, 1e-6) == PrivacyCost(0.3, 1e-6)
+    assert sum([PrivacyCost(0.1, 1e-7)] * 10) == PrivacyCost(1.0, 1e-6)
+    costs = [PrivacyCost(0.1, 1e-300, "substitute"), PrivacyCost(1e16), PrivacyCost(3e-17, 1e-9)]
+    assert sum(costs[:2]) == compose_sequential(costs[:2])
+    assert sum(costs).relation == "substitute"
+    assert sum(costs).epsilon >= compose_sequential(costs).epsilon
+    with pytest.raises(ParameterError, match='costs must be for one neighbouring relation, got "add/remove" and "subs'):
+        sum([PrivacyCost(0.1, 0, "add/remove"), PrivacyCost(0.1), PrivacyCost(0.1, 0, "substitute")])
+    with pytest.raises(ParameterError, match="delta must be from 0 up to"):
+        PrivacyCost(0.0, 0.5) + PrivacyCost(0.0, 0.5)
+    for other in (0.5, 1, False, 0.0, None):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            other + PrivacyCost(0.1)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            PrivacyCost(0.1) + other
+
+
 def test_parallel_composition_is_the_largest() -> None:
     assert compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)]) == PrivacyCost(0.5, 1e-6, "add/remove")
     # One person who is substituted by another may be in two parts.

@@ -6,6 +6,8 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -28,6 +30,25 @@ def test_scalars_and_arrays() -> None:
     assert type(counts.release(np.uint8(3))) is int
     assert counts.release(np.ones((2, 3), np.uint16)).dtype == np.int64
     assert counts.release([]).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1e6), Gaussian(rho=1e9), DiscreteLaplace(epsilon=50)])
+def test_a_series_gives_a_series_with_its_labels(mechanism: Any) -> None:
+    counts = pd.Series([5, 7, 9], ["tea", "milk", "rum"], name="cups")
+    for given in (counts, counts.astype("Int64"), counts.astype("int64[pyarrow]"), counts.set_axis([3, 3, None])):
+        released = mechanism.release(given)
+        pd.testing.assert_series_equal(
+            released, given.astype(mechanism.release([1]).dtype), check_exact=False, atol=0.01
+        )
+        for bound in mechanism.confidence_interval(released):
+            assert bound.index.equals(given.index)
+            assert bound.name == "cups"
+    released = mechanism.release(pl.Series("cups", [5, 7, 9]))
+    assert isinstance(released, pl.Series)
+    assert (released.name, released.round().to_list()) == ("cups", [5, 7, 9])
+    assert type(mechanism.release(counts.index.str.len())) is np.ndarray
+    assert type(mechanism.release(counts.array)) is np.ndarray
+    assert counts.tolist() == [5, 7, 9]
 
 
 def test_the_input_is_left_alone_and_may_have_any_layout() -> None:

@@ -32,6 +32,50 @@ def moved(query: Any, column: Any, neighbour: Any) -> Fraction:
     return abs(Fraction(first) - Fraction(second))
 
 
+# --- labels --------------------------------------------------------------------------------------------------------
+
+
+def test_a_histogram_is_labelled_by_its_groups() -> None:
+    bins = Histogram(edges=[0, 0.1, 25, 1234567.5], epsilon=SURE)
+    found = bins.to_pandas(bins.release([0.0, 3, 25, 1234567.5, 30]))
+    assert found.to_dict() == {"[0, 0.1)": 1, "[0.1, 25)": 1, "[25, 1234567.5]": 3}
+    assert (found.name, found.dtype) == ("count", np.int64)
+    assert Histogram(edges=[0, 1], epsilon=SURE).to_pandas(np.array([4])).to_dict() == {"[0, 1]": 4}
+    drinks = Histogram(domain=["tea", "rum"], epsilon=SURE)
+    assert drinks.to_pandas(drinks.release(["rum", "rum"])).to_dict() == {"tea": 0, "rum": 2}
+    for released in (np.array([1, 2, 3]), {"tea": 1}):
+        with pytest.raises(ParameterError, match=r"^released must be a release of this histogram, of 2 counts$"):
+            drinks.to_pandas(released)
+
+
+ODD = [
+    [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0],
+    [2**70, -(2**70), 10**400, 1, 2, 3, None],
+    np.array([np.nan, np.inf, 1e300], np.longdouble),
+    np.frombuffer(bytes.fromhex("010000000000f07f") * 3),  # signalling NaN
+    pd.Series([1, None, 3], dtype="Int64"),
+    pd.Series([np.inf, None, 1e308], dtype="Float64"),
+    pl.Series([math.inf, None, math.nan]),
+    pa.array([math.inf, None, math.nan]),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("column", ODD, ids=lambda column: f"{type(column).__module__} {type(column).__name__}")
+def test_no_values_cause_a_warning(column: Any, relation: Any) -> None:
+    bounds = (-1e200, 1e200)
+    for query in (
+        Count(epsilon=1.0, relation=relation),
+        *(kind(bounds=bounds, epsilon=1.0, relation=relation) for kind in (Sum, Mean, Median)),
+        Variance(bounds=(-1e100, 1e100), epsilon=1.0, relation=relation),
+        Histogram(edges=[-1e308, 0, 1e308], epsilon=1.0, relation=relation),
+        Histogram(domain=[1, 2], epsilon=1.0, relation=relation),
+        StabilityHistogram(epsilon=1.0, delta=0.1, relation=relation),
+    ):
+        query.release(column)
+
+
 # --- sums ----------------------------------------------------------------------------------------------------------
 
 

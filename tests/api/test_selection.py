@@ -7,9 +7,13 @@ import multiprocessing
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -157,6 +161,74 @@ def test_unfit_scores_are_refused_without_showing_them(mechanism: Any, scores: A
     with pytest.raises(error, match=message) as caught:
         mechanism.release(scores, rng=hazmat.ScriptedRng(b""))  # which has nothing to draw
     assert str(SECRET)[:9] not in str(caught.value)
+
+
+NAMES = ["tea", "milk", "rum"]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        NAMES,
+        tuple(NAMES),
+        np.array(NAMES),
+        pd.Index(NAMES),
+        pd.Series(NAMES, [7, 7, 7]),
+        pl.Series(NAMES),
+        pa.array(NAMES),
+    ],
+    ids=lambda candidates: f"{type(candidates).__module__}.{type(candidates).__name__}",
+)
+def test_candidates_are_released_instead_of_their_indices(candidates: Any) -> None:
+    for kind in KINDS:
+        chosen = kind(epsilon=1000.0).release([1, 0, 9], candidates=candidates)
+        assert (chosen, type(chosen)) == ("rum", str)
+    assert TopK(k=2, epsilon=1000.0).release([1, 0, 9], candidates=candidates) == ["rum", "tea"]
+
+
+def test_candidates_may_be_anything_that_is_listed() -> None:
+    for candidates in ([{"depth": 3}, {"depth": 4}], [(1, 2), (3, 4)], [None, len], np.array([0.5, 1.5]), range(3, 5)):
+        assert Exponential(epsilon=1000.0).release([0, 9], candidates=candidates) == list(candidates)[1]
+
+
+@pytest.mark.parametrize("mechanism", EACH, ids=repr)
+@pytest.mark.parametrize(
+    ("candidates", "error", "message"),
+    [
+        (NAMES[:2], ValueError, "^candidates must have one item for each of the 3 scores, got 2 items$"),
+        ([], ValueError, "^candidates must have one item for each of the 3 scores, got 0 items$"),
+        (dict.fromkeys(NAMES, 1), TypeError, "^candidates must be a list, an array or a column of labels, got dict$"),
+        (set(NAMES), TypeError, "^candidates must be a list, an array or a column of labels, got set$"),
+        ("tea", TypeError, "^candidates must be a list, an array or a column of labels, got str$"),
+        (np.eye(3), TypeError, "^candidates must be a list, an array or a column of labels, got ndarray$"),
+    ],
+)
+def test_unfit_candidates_are_refused_before_anything_is_drawn(
+    mechanism: Any, candidates: Any, error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        mechanism.release([SECRET, 1, 2], candidates=candidates, rng=hazmat.ScriptedRng(b""))
+    assert str(SECRET)[:9] not in str(caught.value)
+
+
+def test_the_best_candidate_by_a_utility_has_the_law_of_its_scores() -> None:
+    data = [3, 1, 3, 3, 2]
+    for mechanism in EACH:
+        named = mechanism.release_best(data, range(1, 5), list.count, rng=hazmat.SeededRng(5))
+        place = mechanism.release([1, 1, 3, 0], rng=hazmat.SeededRng(5))
+        assert named == (place + 1 if isinstance(place, int) else (place + 1).tolist())
+
+
+def test_unfit_utilities_are_refused_before_anything_is_drawn() -> None:
+    choose = partial(Exponential(epsilon=1.0).release_best, rng=hazmat.ScriptedRng(b""))
+    with pytest.raises(TypeError, match=r"^utility must be a function of the data and a candidate, got list$"):
+        choose([1], NAMES, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"^scores must be finite"):
+        choose([1], NAMES, lambda data, candidate: float("nan"))
+    with pytest.raises(ValueError, match=r"^scores must not be empty"):
+        choose([1], [], lambda data, candidate: 1.0)
+    with pytest.raises(TypeError, match=r"^candidates must be a list, an array or a column of labels, got dict$"):
+        choose([1], {"tea": 1}, lambda data, candidate: 1.0)
 
 
 @pytest.mark.parametrize("place", [0, 7, 8, 2047, 2048, 4999])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpnoise import ParameterError, sensitivity
@@ -25,6 +27,62 @@ def worst(answer: Callable[[Any], float], rows: int, relation: str) -> float:
         base = answers[-1:] if relation == "add/remove" else answers
         found = max(found, max(abs(one - other) for one in answers for other in base))
     return found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        list,
+        np.array,
+        pd.Series,
+        lambda counts: np.array(counts, np.uint64),
+        lambda counts: Counter(dict(enumerate(counts))),
+        lambda counts: {kind: count for kind, count in enumerate(counts) if count},
+    ],
+)
+def test_the_distance_of_histograms_is_the_fewest_additions_and_removals(given: Any) -> None:
+    """By breadth-first search over all histograms of two kinds, with up to three records of each."""
+    points = list(itertools.product(range(4), repeat=2))
+    for start in points:
+        found, edge = {start: 0}, [start]
+        while edge:
+            edge = [
+                other
+                for x in edge
+                for other in [(x[0] + 1, x[1]), (x[0] - 1, x[1]), (x[0], x[1] + 1), (x[0], x[1] - 1)]
+                if other in points and other not in found and not found.update({other: found[x] + 1})  # type: ignore[func-returns-value]
+            ]
+        for other in points:
+            assert sensitivity.histogram_distance(given(start), given(other)) == found[other]
+
+
+def test_the_distance_of_histograms_is_exact() -> None:
+    large = 2**63 - 1
+    assert sensitivity.histogram_distance([large, 0], [0, large]) == 2 * large
+    assert sensitivity.histogram_distance(Counter("aab"), Counter("abc")) == 2
+    assert sensitivity.histogram_distance([], []) == sensitivity.histogram_distance({}, {}) == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "kind", "message"),
+    [
+        ([1], [1, 2], ParameterError, "^x_prime must have as many counts as x, which has 1, got 2$"),
+        ({"a": 1}, [1], TypeError, "^x and x_prime must be both mappings or both arrays of counts, got dict and list$"),
+        (["a", "b"], ["a", "c"], TypeError, "^every count of x must be an int, got str$"),
+        ([1], [1.0], TypeError, "^every count of x_prime must be an int, got float$"),
+        (
+            [1],
+            [-1],
+            ParameterError,
+            "^every count of x_prime must be an integer from 0 to 9223372036854775807, got -1$",
+        ),
+        ([[1]], [[1]], ParameterError, "^x must have one dimension"),
+        ("ab", "ac", TypeError, "^x must be a NumPy array, list"),
+    ],
+)
+def test_what_is_no_histogram_is_refused(x: Any, x_prime: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        sensitivity.histogram_distance(x, x_prime)
 
 
 @pytest.mark.parametrize("relation", ["add/remove", "substitute"])

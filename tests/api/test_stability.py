@@ -1,5 +1,6 @@
 """Releasing what is stable: the threshold, the release, and every input that cannot be used."""
 
+import itertools
 import math
 import re
 
@@ -68,6 +69,21 @@ def test_releases_are_as_frequent_as_the_formula_says():
     assert max(deviation(distance, expected(distance)) for distance in distances) < 6.5
     for off in (-1, 1):
         assert max(deviation(distance, expected(distance + off)) for distance in distances) > 20
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 40.0])
+def test_far_data_have_an_answer_and_no_mechanism_has_one_much_closer(epsilon):
+    """The two theorems of the proofs, by the formula of the tail."""
+    for delta, beta in itertools.product((0.4, 1e-3, 1e-9, 1e-100), repeat=2):
+        threshold, r = StabilityTest(epsilon, delta).threshold, math.exp(-epsilon)
+        far = math.ceil((math.log(1 / delta) + math.log(1 / beta)) / epsilon)
+        assert r ** (far - threshold) / (1 + r) < beta
+        for distance in range(1, min(threshold, 1000), 7):
+            edits = distance + 1  # to another answer
+            released = r ** (threshold - distance + 1) / (1 + r)
+            assert released <= delta * math.expm1(edits * epsilon) / math.expm1(epsilon) * (1 + 1e-9)
+    # With half of the threshold an answer is more likely than the bound allows: that would not be private.
+    assert r ** (threshold / 2) / (1 + r) > delta * math.expm1(2 * epsilon) / math.expm1(epsilon)
 
 
 def test_bad_input_is_named_and_the_distance_is_not():

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnoise import ParameterError, PrivacyCost, stability
-from dpnoise._native import StabilityTest, interquartile_range, log2_interval
+from dpnoise._native import StabilityTest, interquartile_range
 from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.stability._powers import interval
 
 NUMBERS = [7, 0, 15, 7, 3, 7, 9, 7, 1, 12, 7, 7, 30, 7, 5, 7, 22, 7, 7, 11, 2, 7]
 DISTANCES = {
@@ -138,10 +139,11 @@ def test_distances_change_by_at_most_one_and_are_0_where_the_answer_changes(case
     for discretization in (1, 2):
         with np.errstate(over="ignore"):
             ranges = [interquartile_range(np.sort(data)) for data in (column, other)]
-        intervals = [log2_interval(width, discretization) for width in ranges]
-        distances = tuple(stability.iqr_distance(data, discretization) for data in (column, other))
-        check_sensitivity(intervals, distances, 1)
-        assert max(distances) <= math.ceil(len(column) / 4)
+        for base in (2.0, 1.25):
+            intervals = [interval(width, base, discretization) for width in ranges]
+            distances = tuple(stability.iqr_distance(data, discretization, base=base) for data in (column, other))
+            check_sensitivity(intervals, distances, 1)
+            assert max(distances) <= math.ceil(len(column) / 4)
 
 
 def test_the_check_of_sensitivity_can_fail():
@@ -289,7 +291,7 @@ def test_parameters_out_of_range():
             with pytest.raises(error, match=re.escape(message)):
                 kind(epsilon=epsilon, delta=delta)
     refuses("x must be two or more numbers, got 1", stability.iqr_distance)
-    refuses("discretization must be 1 or 2, got 3", stability.iqr_distance, 3)
-    refuses("discretization must be 1 or 2, got -1", stability.iqr_distance, -1)
+    refuses("discretization must be an integer from 1 to 2, got 3", stability.iqr_distance, 3)
+    refuses("discretization must be an integer from 1 to 2, got -1", stability.iqr_distance, -1)
     refuses("discretization must be an int, got float", stability.iqr_distance, 1.0, kind=TypeError)
     assert stability.iqr_distance([3.0] * 40) == 10, "all values equal are data as any other"

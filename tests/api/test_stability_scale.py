@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from dpnoise import Laplace, ParameterError, PrivacyCost, RandomnessError, stability
-from dpnoise._native import StabilityTest, log2_interval
+from dpnoise._native import StabilityTest
 from dpnoise.hazmat import ScriptedRng, SeededRng
 from dpnoise.stability import StableScale
-from dpnoise.stability._scale import _log2
+from dpnoise.stability._powers import BASES, half_steps, interval, limit
+from dpnoise.stability._scale import _log
 
 REFUSAL = "the test of stability failed"
 
@@ -101,23 +102,89 @@ def ranges() -> Iterator[float]:
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-9])
-def test_logarithms_in_one_interval_differ_by_at_most_1(error: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("base", [2.0, 1.25, 7.5])  # with short powers
+def test_logarithms_in_one_interval_differ_by_at_most_1(
+    error: float, base: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the platform computes them badly."""
     # The doubles below the ends of intervals are odd, and the ends even.
     monkeypatch.setattr(np, "log2", lambda x: math.log2(x) + (error if np.float64(x).view(np.int64) % 2 else -error))
     pairs = 0
     for one, other in itertools.combinations_with_replacement([x for x in ranges() if x > 0], 2):
         for way in (1, 2):
-            if log2_interval(one, way) == log2_interval(other, way):
-                assert abs(Fraction(_log2(one)) - Fraction(_log2(other))) <= 1
+            if interval(one, base, way) == interval(other, base, way):
+                assert abs(Fraction(_log(one, base)) - Fraction(_log(other, base))) <= 1
                 pairs += 1
         if one < math.inf:
-            assert _log2(one) == pytest.approx(math.log2(one), abs=1e-8)
-    assert pairs > 500
+            assert _log(one, base) == pytest.approx(math.log(one, base), abs=1e-7)
+    assert pairs > 300
+
+
+# Halves of the exponents: few where the powers have millions of digits.
+SMALL_BASE, NEAR_LN = BASES[0], 1 + 1 / math.log(1000)
+
+
+@pytest.mark.parametrize(
+    ("base", "exponents"),
+    [
+        (2.0, range(-2148, 2048)),
+        (4.0, range(-1074, 1024)),
+        (2.25, [*range(-30, 31), -1850, -1837, 1750]),
+        (math.pi, range(-1400, 1240, 40)),
+        (NEAR_LN, [*range(-60, 61), -10900, 10400]),
+        (BASES[1], range(-216, 206)),
+        (SMALL_BASE, [*range(-40, 41), 2000]),
+    ],
+)
+def test_limits_are_the_smallest_doubles_from_a_power_on(base: float, exponents: Iterable[int]) -> None:
+    for h in exponents:
+        square = Fraction(base) ** h
+        found = limit(base, h)
+        assert found == math.inf or Fraction(found) ** 2 >= square
+        assert Fraction(math.nextafter(found, 0)) ** 2 < square
+    assert (limit(base, 0), limit(base, 2)) == (1.0, base)
+    # Exact powers are their own limits: a limit that were one double higher would be wrong.
+    assert limit(4.0, 1) == 2.0
+    assert limit(2.25, 1) == 1.5
+    assert limit(1.1, 10**5) == math.inf
+    assert limit(1.1, -(10**5)) == 5e-324
+
+
+@pytest.mark.parametrize("base", [2.0, 1.25, BASES[1]])
+def test_intervals_hold_their_range_and_meet_one_another(base: float) -> None:
+    for x in (*(y for y in ranges() if 0 < y < math.inf), 0.3, 1.0, 1e6):
+        h = half_steps(x, base)
+        assert limit(base, h) <= x < limit(base, h + 1)
+        for way in (1, 2):
+            lower, upper = interval(x, base, way)
+            assert upper is not None
+            assert lower <= x < upper
+            assert interval(lower, base, way) == interval(math.nextafter(upper, 0), base, way) == (lower, upper)
+    for way in (1, 2):
+        assert interval(0.0, base, way) == (0.0, 5e-324)
+        assert interval(math.inf, base, way) == (math.inf, None)
+
+
+def test_a_smaller_base_is_more_accurate_and_needs_more_values() -> None:
+    runs, rng = 500, SeededRng(3)
+    factors = {}
+    for base in (2.0, 1.1):
+        scale = StableScale(epsilon=3.0, delta=1e-6, base=base)
+        found = [scale.release(FAR, rng=rng) for _ in range(runs)]
+        logarithms = np.sort([math.log((value or math.nan) / 10_000, base) for value in found])
+        law = np.where(logarithms < 0, np.exp(0.75 * logarithms) / 2, 1 - np.exp(-0.75 * logarithms) / 2)
+        distance = np.max(np.abs(law - (np.arange(runs) + 0.5) / runs))
+        assert distance < math.sqrt(math.log(2e9) / (2 * runs))  # Massart's bound, at 1e-9
+        factors[base] = math.exp(np.median(np.abs(np.log(np.array(found, float) / 10_000))))
+    assert factors[1.1] < 1.2 < 1.5 < factors[2.0]
+    few = FAR[:2000]
+    assert StableScale(epsilon=3.0, delta=1e-6).release(few) is not None
+    assert StableScale(epsilon=3.0, delta=1e-6, base=1.02).release(few) is None
+    assert StableScale(epsilon=3.0, delta=1e-6, base=1.5) != StableScale(epsilon=3.0, delta=1e-6)
 
 
 def test_ranges_without_a_logarithm() -> None:
-    assert _log2(math.inf) == 1024
+    assert _log(math.inf, 2.0) == 1024
     halves = np.repeat([-1.0, 1.0], 500)
     assert {StableScale(epsilon=1.0, delta=1e-6).release(np.repeat(7.0, 1000)) for _ in range(50)} == {0.0}
     for x, low, high in ((halves * 1.7e308, 1e300, 1.8e308), (halves * 5e-324, 5e-324, 1e-320)):
@@ -156,6 +223,10 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got 5e-324", {"delta": 5e-324}),
     (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got nan", {"delta": math.nan}),
     (TypeError, "delta must be a number, got NoneType", {"delta": None}),
+    (ParameterError, "base must be from 1 + 2**-6 to 2**10, got 1.0", {"base": 1.0}),
+    (ParameterError, "base must be from 1 + 2**-6 to 2**10, got 1025", {"base": 1025}),
+    (ParameterError, "base must be from 1 + 2**-6 to 2**10, got nan", {"base": math.nan}),
+    (TypeError, "base must be a number, got str", {"base": "2"}),
     (ParameterError, "x must be two or more numbers, got 0", {"x": []}),
     (ParameterError, "x must be two or more numbers, got 1", {"x": [4.5]}),
     (ParameterError, "x must be finite: no NaN and no infinity", {"x": [1.0, math.nan, 2.0]}),
@@ -169,8 +240,9 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("kind", "message", "bad"), BAD, ids=[f"{i}-{min(row[2])}" for i, row in enumerate(BAD)])
 def test_bad_input_is_named_before_anything_is_drawn(kind: type[Exception], message: str, bad: dict[str, Any]) -> None:
     given = {"x": FAR, "epsilon": 1.0, "delta": 1e-6, **bad}
+    x = given.pop("x")
     with pytest.raises(kind, match="^" + re.escape(message)) as caught:
-        StableScale(epsilon=given["epsilon"], delta=given["delta"]).release(given["x"], rng=ScriptedRng(b""))
+        StableScale(**given).release(x, rng=ScriptedRng(b""))
     assert not any(value in str(caught.value) for value in ("4.5", "12345"))
 
 

@@ -87,6 +87,15 @@ def test_answers(
     assert "neighbours by add/remove" in table.out
 
 
+@pytest.mark.parametrize(
+    ("more", "counted"), [((), "rows that are not missing"), (("--value", "Rome"), "rows with the value 'Rome'")]
+)
+def test_a_count_says_what_is_counted(run: Run, people: Path, more: tuple[str, ...], counted: str) -> None:
+    assert f"\ncounted: {counted}\n" in run(*ask(people, "count", "city", *more)).out
+    assert run(*ask(people, "count", "city", *more, "--json")).json["counted"] == counted
+    assert "counted" not in run(*ask(people, "histogram", "city", "--domain", "Rome,Oslo", "--json")).json
+
+
 BOUNDED = ("--bounds", 0, 100)
 SUBSTITUTE = ("--relation", "substitute")
 

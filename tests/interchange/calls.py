@@ -116,8 +116,6 @@ RESPONSE = local.OptimizedUnaryEncoding(k=30, epsilon=1.0)
 ONE_HOT = RESPONSE.encode(INTEGERS)
 
 MATRICES: dict[str, Call] = {
-    "Laplace": (_seeded(dpnoise.Laplace(epsilon=1.0).release), MATRIX),
-    "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), MATRIX.round().astype(np.int64)),
     "clip_and_sum": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX),
     "clip_and_sum, float32": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX.astype(np.float32)),
     "NoisyGradient": (

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,9 +153,12 @@ def nanoarrow_of(values: list[Any]) -> Any:
     [
         (pl.Series([[1, None], [3, 4]], dtype=pl.Array(pl.Int64, 2)), "x must be a column of single values"),
         (pa.array([[1, None], [3, 4]], pa.list_(pa.int64(), 2)), "x must be a column of single values"),
-        (pa.table({}), "x must have columns, got a table without"),
-        (pd.DataFrame(), "x must have columns, got a table without"),
-        (pl.DataFrame(), "x must have columns, got a table without"),
+        *[
+            (table, "x must be an array or a column, got a table: pass one of its columns")
+            for make in (pa.table, pa.record_batch, pd.DataFrame, pl.DataFrame)
+            for table in (make({"a": [1]}), make({"a": [1, 2], "b": ["x", "y"]}))
+        ],
+        (OnlyStream(pa.table({"a": [1]})), "x must be an array or a column, got a table: pass one of its columns"),
         (pa.nulls(3), "x must have no missing values: fill or drop them first"),
         (pa.array([{"a": 1}, None]), "x must have no missing values: fill or drop them first"),
         (pa.array([{"a": 1}, {"a": None}]), "x must have no missing values: fill or drop them first"),
@@ -186,8 +190,14 @@ MIXED = {
 
 @pytest.mark.parametrize("name", MIXED)
 def test_a_table_of_integers_and_floats_is_not_rounded(name):
-    wanted = "x must have columns of one dtype, got float64 and int64: cast them first"
-    assert refusal(Laplace(epsilon=1.0).release, MIXED[name]) == (ParameterError, wanted)
+    wanted = "gradients must have columns of one dtype, got float64 and int64: cast them first"
+    assert refusal(partial(sgd.clip_and_sum, clip_norm=1.0), MIXED[name]) == (ParameterError, wanted)
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_a_table_without_columns_is_refused(make):
+    wanted = "gradients must have columns, got a table without"
+    assert refusal(partial(sgd.clip_and_sum, clip_norm=1.0), make({})) == (ParameterError, wanted)
 
 
 def test_columns_in_a_list_are_not_rounded():
@@ -346,16 +356,10 @@ def test_what_works_without_pyarrow(monkeypatch):
     streams = OnlyStream(pa.chunked_array([values]))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     release = Laplace(epsilon=1.0).release
-    for column in (
-        pl.Series(values),
-        pd.Series(values),
-        pd.array(values),
-        OnlyTensor(values),
-        pl.DataFrame({"a": values}),
-    ):
+    for column in (pl.Series(values), pd.Series(values), pd.array(values), OnlyTensor(values)):
         release(column)
-        if not isinstance(column, pl.DataFrame):
-            queries.Sum(bounds=(0, 1), epsilon=1.0).release(column)
+        queries.Sum(bounds=(0, 1), epsilon=1.0).release(column)
+    sgd.clip_and_sum(pl.DataFrame({"a": values}), clip_norm=1.0)
     for call in (release, queries.Sum(bounds=(0, 1), epsilon=1.0).release, local.DuchiMean(epsilon=1.0).perturb):
         with pytest.raises(ImportError, match=re.escape("pip install 'dpnoise[arrow]'")):
             call(streams)

@@ -31,6 +31,7 @@ def same(found: Any, expected: Any) -> bool:
     if isinstance(expected, tuple):
         return len(found) == len(expected) and all(map(same, found, expected))
     if isinstance(expected, np.ndarray):
+        found = found.to_numpy() if isinstance(found, pd.Series | pl.Series) else found
         return found.dtype == expected.dtype and found.shape == expected.shape and found.tobytes() == expected.tobytes()
     return type(found) is type(expected) and bool(found == expected)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpnoise import stability
 from dpnoise._native import StabilityTest
-from dpnoise.stability._scale import _log2
+from dpnoise.stability._scale import _log
 
 Data = tuple[float, ...]
 Threshold = Callable[[float, float], int]
@@ -91,29 +91,29 @@ def neighbours(x: Data) -> set[Data]:
     return {tuple(sorted((*x[:i], value, *x[i + 1 :]))) for i in range(len(x)) for value in values}
 
 
-STEPS = 2  # to a doubling: a coarse grid
+STEPS = 2  # to a power of the base: a coarse grid
 REACH = 800  # steps; what is beyond is taken together
 
 
-def law(x: Data, threshold: int, epsilon: float) -> NDArray[np.float64]:
-    """The probabilities of no release, of 0, and of each power of two on the grid."""
+def law(x: Data, threshold: int, epsilon: float, base: float) -> NDArray[np.float64]:
+    """The probabilities of no release, of 0, and of each power of the base on the grid."""
     r = math.exp(-epsilon / 4)
-    above = [threshold - stability.iqr_distance(x, way) for way in (1, 2)]
+    above = [threshold - stability.iqr_distance(x, way, base=base) for way in (1, 2)]
     failed = math.prod(1 - r ** (t + 1) / (1 + r) if t >= -1 else r**-t / (1 + r) for t in above)
     n = len(x)
     iqr = x[math.ceil(3 * n / 4) - 1] - x[math.ceil(n / 4) - 1]
     noisy = np.zeros(2 * REACH + 1)
     if iqr > 0:
-        center, q = round(_log2(iqr) * STEPS), r ** (1 / STEPS)
+        center, q = round(_log(iqr, base) * STEPS), r ** (1 / STEPS)
         noisy = q ** np.abs(np.arange(-REACH, REACH + 1) - center) * (1 - q) / (1 + q)
         noisy[0], noisy[-1] = (q ** (REACH + side * center) / (1 + q) for side in (1, -1))
         assert abs(noisy.sum() - 1) < 1e-12
     return np.concatenate([[failed, (1 - failed) * (iqr == 0)], (1 - failed) * noisy])
 
 
-def worst_delta(threshold: Threshold, n: int, epsilon: float, delta: float, claim: float) -> float:
+def worst_delta(threshold: Threshold, n: int, epsilon: float, delta: float, claim: float, base: float = 2.0) -> float:
     """The smallest delta that the release of n values keeps together with the epsilon claimed."""
-    laws = {x: law(x, threshold(epsilon, delta), epsilon) for x in small_data(n)}
+    laws = {x: law(x, threshold(epsilon, delta), epsilon, base) for x in small_data(n)}
     gaps = (laws[x] - math.exp(claim) * laws[other] for x in laws for other in neighbours(x))
     return max(float(np.maximum(gap, 0).sum()) for gap in gaps)
 
@@ -127,3 +127,11 @@ def test_no_small_data_break_the_promise(n: int, epsilon: float) -> None:
     assert worst_delta(ours, n, epsilon, delta, claim=epsilon / 2.2) > 0
     if epsilon < 4:  # the printed threshold is for scales of about 1
         assert worst_delta(printed, n, epsilon, delta, claim=epsilon) > 5 * delta
+
+
+@pytest.mark.parametrize("base", [1.25, 3.0])
+def test_nor_with_another_base(base: float) -> None:
+    epsilon, delta = 1.0, 0.01
+    assert worst_delta(ours, 4, epsilon, delta, claim=epsilon / 2, base=base) <= delta
+    assert worst_delta(ours, 4, epsilon, delta, claim=epsilon / 2.2, base=base) > 0
+    assert worst_delta(printed, 4, epsilon, delta, claim=epsilon, base=base) > 5 * delta

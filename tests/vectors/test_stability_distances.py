@@ -84,7 +84,7 @@ def mode(data: Values) -> float | None:
     return min(data, key=lambda value: (-data.count(value), value)) if data else None
 
 
-def interval(discretization: int) -> Callable[[Values], int | None]:
+def interval(discretization: int, base: float = 2.0) -> Callable[[Values], int | None]:
     """Return the interval of the logarithm of the interquartile range: the exponent of its lower end, twice."""
 
     def answer(data: Values) -> int | None:
@@ -94,9 +94,9 @@ def interval(discretization: int) -> Callable[[Values], int | None]:
         if width == 0:
             return None
         offset = discretization - 1
-        # 2^(2k - offset) <= width^2 < 2^(2k + 2 - offset)
-        k = 2 * (width.numerator.bit_length() - width.denominator.bit_length()) + 4
-        while width**2 < Fraction(2) ** (k - offset):
+        # base^(2k - offset) <= width^2 < base^(2k + 2 - offset)
+        k = 2 * math.ceil((width.numerator.bit_length() - width.denominator.bit_length()) / math.log2(base)) + 4
+        while width**2 < Fraction(base) ** (k - offset):
             k -= 2
         return k
 
@@ -154,12 +154,12 @@ def test_median_and_mode(name: str, distance: Callable[..., int], answer: Callab
 
 
 @pytest.mark.parametrize("discretization", [1, 2])
-@pytest.mark.parametrize("scale", SCALES)
-def test_iqr(scale: str, discretization: int) -> None:
+@pytest.mark.parametrize(("scale", "base"), [*((scale, 2.0) for scale in SCALES), ("powers", 1.25)])
+def test_iqr(scale: str, base: float, discretization: int) -> None:
     def distance(data: Values) -> int:
-        return stability.iqr_distance(list(data), discretization)
+        return stability.iqr_distance(list(data), discretization, base=base)
 
-    found = disagreements(distance, interval(discretization), SCALES[scale], "substitute", range(2, MOST + 1))
+    found = disagreements(distance, interval(discretization, base), SCALES[scale], "substitute", range(2, MOST + 1))
     print(f"IQR, {scale}: {found[1]:,} pairs")
     assert found == (0, PAIRS_OF_SCALES)
 
@@ -182,6 +182,7 @@ def test_wrong_formulas_are_found() -> None:
     for faults in ({"shrinks": False}, {"grows": False}, {"closed": True}):
         assert wrong(partial(scale_formula, **faults), interval(1), "substitute")
     assert wrong(lambda data: stability.iqr_distance(list(data), 2), interval(1), "substitute")
+    assert wrong(lambda data: stability.iqr_distance(list(data), base=1.25), interval(1), "substitute")
 
 
 def test_the_range_of_a_single_value_never_changes() -> None:

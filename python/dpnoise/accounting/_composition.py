@@ -16,6 +16,7 @@ from dpnoise.accounting._cost import (
     exact_product,
     exact_sum,
     precise,
+    sum_of,
     up,
 )
 
@@ -57,10 +58,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     >>> compose_sequential([PrivacyCost(0.1), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.3, delta=1e-06)
     """
-    all_costs = _checked(costs)
-    epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in all_costs))
-    delta = up(exact_sum(decimal_of(cost.delta) for cost in all_costs))
-    return PrivacyCost(epsilon, delta, common_relation(all_costs))
+    return sum_of(_checked(costs))
 
 
 def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:

@@ -89,11 +89,17 @@ class PrivacyCost(Record):
     -----
     A number that no float can hold is rounded up.
 
+    ``cost + other``, and ``sum`` of an iterable of costs, is the cost of releases from the same data: the sums of the
+    epsilons and of the deltas, as by `compose_sequential`, which rounds once where ``sum`` rounds each time. Costs of
+    different relations, and costs whose deltas add up to 1, raise a `ParameterError`.
+
     Examples
     --------
     >>> from dpnoise import Laplace
     >>> Laplace(epsilon=0.5).cost
     PrivacyCost(epsilon=0.5, delta=0.0)
+    >>> Laplace(epsilon=0.5).cost + Laplace(epsilon=0.1).cost
+    PrivacyCost(epsilon=0.6, delta=0.0)
     """
 
     epsilon: float
@@ -112,6 +118,14 @@ class PrivacyCost(Record):
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
 
+    def __add__(self, other: PrivacyCost) -> PrivacyCost:
+        """Return the cost of both releases, from the same data."""
+        return sum_of([self, other]) if isinstance(other, PrivacyCost) else NotImplemented
+
+    def __radd__(self, other: int) -> PrivacyCost:
+        """Return this cost for 0, with which `sum` begins."""
+        return self if type(other) is int and other == 0 else NotImplemented
+
     def _repr_html_(self) -> str:
         exact = [repr(self.epsilon), repr(self.delta)]  # a rounded cost might be one below it
         names, values = ["epsilon", "delta", "relation"], [*exact, *filter(None, [self.relation])]
@@ -121,6 +135,12 @@ class PrivacyCost(Record):
         """Show the call that makes this cost."""
         relation = "" if self.relation is None else f", relation={self.relation!r}"
         return f"PrivacyCost(epsilon={self.epsilon!r}, delta={self.delta!r}{relation})"
+
+
+def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:
+    epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in costs))
+    delta = up(exact_sum(decimal_of(cost.delta) for cost in costs))
+    return PrivacyCost(epsilon, delta, common_relation(costs))
 
 
 def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:

@@ -4,14 +4,14 @@
 - `check`: the same, compared with a claim; it takes two databases and checks that they are neighbours.
 - `self_audit`: a check of all mechanisms of the installed build; ``dpnoise audit`` on the command line.
 - `dpnoise.audit.attacks`: low-order bits, precision and time.
-- `Database`, `histogram_distance`, `are_neighbours`: databases and their neighbouring relations.
+- `Database`, `are_neighbours`: databases and their neighbouring relations.
 
 An experiment can show that a mechanism loses more than it claims. Only a proof can show that it does not.
 """
 
 from dpnoise.audit import attacks
 from dpnoise.audit._check import Check, check
-from dpnoise.audit._databases import Database, are_neighbours, histogram_distance
+from dpnoise.audit._databases import Database, are_neighbours
 from dpnoise.audit._lower_bound import EpsilonLowerBound, epsilon_lower_bound
 from dpnoise.audit._self_audit import SelfAudit, self_audit
 
@@ -24,6 +24,5 @@ __all__ = [
     "attacks",
     "check",
     "epsilon_lower_bound",
-    "histogram_distance",
     "self_audit",
 ]

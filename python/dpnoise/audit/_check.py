@@ -7,10 +7,10 @@ from typing import Any
 
 from dpnoise._errors import ParameterError
 from dpnoise.accounting import PrivacyCost
-from dpnoise.audit._databases import Database, are_neighbours, histogram_distance
+from dpnoise.audit._databases import Database, are_neighbours
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound
 from dpnoise.audit._report import Report
-from dpnoise.sensitivity import Relation
+from dpnoise.sensitivity import Relation, histogram_distance
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def check(
     if of_databases and not are_neighbours(x, x_prime, relation):
         raise ParameterError(
             f"x and x_prime must be neighbours by the relation {relation!r}, but the distance of their histograms is "
-            f"{histogram_distance(x, x_prime)} and their sizes are {len(x)} and {len(x_prime)}"
+            f"{histogram_distance(x.counts, x_prime.counts)} and their sizes are {len(x)} and {len(x_prime)}"
         )
     claimed = claim_of(mechanism, epsilon, delta)
     return held_against(claimed, mechanism, x, x_prime, n=n, level=level, vectorized=vectorized)

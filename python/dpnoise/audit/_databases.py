@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer
-from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.sensitivity import Relation, check_relation, histogram_distance
 
 _COUNTS: Final = range(2**63)
 
@@ -114,28 +114,6 @@ class Database:
         return f"<Database of {len(self)} records>"
 
 
-def histogram_distance(x: Database, x_prime: Database) -> int:
-    """Return the L1 distance of two databases: the number of additions and removals between them.
-
-    It is the sum over the universe of the absolute differences of the counts.
-
-    References
-    ----------
-    Dwork and Roth (2014), definition 2.3.
-
-    Examples
-    --------
-    >>> from dpnoise.audit import Database, histogram_distance
-    >>> histogram_distance(Database("aab"), Database("abc"))
-    2
-    """
-    for name, database in (("x", x), ("x_prime", x_prime)):
-        if not isinstance(database, Database):
-            raise TypeError(f"{name} must be a Database, got {type(database).__name__}")
-    records = x.counts.keys() | x_prime.counts.keys()
-    return sum(abs(x.count(record) - x_prime.count(record)) for record in records)
-
-
 def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/remove") -> bool:
     """Say whether two databases differ in the data of at most one person.
 
@@ -155,5 +133,8 @@ def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/rem
     True
     """
     check_relation(relation)
-    distance = histogram_distance(x, x_prime)
+    for name, database in (("x", x), ("x_prime", x_prime)):
+        if not isinstance(database, Database):
+            raise TypeError(f"{name} must be a Database, got {type(database).__name__}")
+    distance = histogram_distance(x.counts, x_prime.counts)
     return distance <= 1 if relation == "add/remove" else distance <= 2 and len(x) == len(x_prime)

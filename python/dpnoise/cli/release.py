@@ -65,7 +65,11 @@ def release(
     ] = None,
     q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="count: count the rows that have this value; all, if not given.")
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="count: count the rows that have this value; those that are not missing, if not given.",
+        ),
     ] = None,
     edges: Annotated[
         str | None,
@@ -130,10 +134,11 @@ def release(
     Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
     --budget 2 0`
 
-    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. Beside an
-    answer stands the error that its noise does not exceed with the probability --level, where that is known; a table
-    rounds both to two digits of the error, and --json and files do not. What clamping to --bounds does to the answer is
-    private, and not in the error.
+    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
+    the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
+    `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with the
+    probability --level, where that is known; a table rounds both to two digits of the error, and --json and files do
+    not. What clamping to --bounds does to the answer is private, and not in the error.
 
     Private are IN and, by add/remove, the number of its rows; of these two only the progress on a terminal shows the
     latter. All options are public: choose bounds, edges and domain without looking at the data.
@@ -174,6 +179,8 @@ def release(
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
         about, columns = _record(question, answer, level, source, column, query, rows, len(data))
+        if query == "count":
+            about["counted"] = "rows that are not missing" if value is None else f"rows with the value {value!r}"
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -297,6 +304,8 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     rows = zip(*(columns[name] for name in known), strict=True)
     texts = [(group, *(rounded(number, about["error"]) for number in numbers)) for group, *numbers in rows]
     print_table(f"{about['query']} of {about['column']}", known, texts)
+    if "counted" in about:
+        print(f"counted: {about['counted']}")
     print(
         f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}",
         end="\n" if about["error"] is None else "; ",

@@ -167,7 +167,7 @@ class AboveThreshold(Mechanism):
         ndarray of bool
             The answers, up to the last positive one that the run gives: as many as there are values, or fewer.
         """
-        given = reals_of(values, "values")
+        given = reals_of(values, "values", tables=False)
         if given.ndim != 1:
             raise ParameterError(f"values must have one dimension, got {given.ndim}")
         given = doubles(given)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Integer, Integers, Real, Reals
+from dpnoise._interchange import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, like
 from dpnoise._parameters import Rng, array_of, doubles, dtype_of, integer, reals_of
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
@@ -50,8 +50,10 @@ class Noise(Mechanism):
     def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
     @overload
     def confidence_interval(
-        self, released: Reals, level: float = 0.95
+        self, released: ListedReals, level: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    @overload
+    def confidence_interval(self, released: Reals, level: float = 0.95) -> tuple[Any, Any]: ...
     def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
@@ -64,13 +66,13 @@ class Noise(Mechanism):
 
         Returns
         -------
-        lower, upper : float or ndarray of float64
-            ``released`` minus and plus the error.
+        lower, upper : float, ndarray or series of float64
+            ``released`` minus and plus the error; series if ``released`` is one.
         """
         values = _released(released)
         error = self._native.error(level, values.size)
         with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
-            return values - error, values + error
+            return like(released, values - error), like(released, values + error)
 
 
 class RealNoise(Noise):
@@ -107,7 +109,9 @@ class RealNoise(Noise):
     @overload
     def release(self, x: Real, *, threads: int | None = None, rng: Rng = None) -> float: ...
     @overload
-    def release(self, x: Reals, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.float64]: ...
+    def release(self, x: ListedReals, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.float64]: ...
+    @overload
+    def release(self, x: Reals, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
@@ -116,22 +120,25 @@ class RealNoise(Noise):
         Parameters
         ----------
         x : float or array_like
-            Finite real values; integers up to 2**53 in magnitude.
+            Finite real values; integers up to 2**53 in magnitude. No table: its columns have sensitivities of their
+            own.
         threads, rng : as everywhere
 
         Returns
         -------
-        float or ndarray of float64
+        float, ndarray of float64, or series of float64
             Multiples of ``granularity_for(x.size)`` as far as a double can hold them, of the shape of ``x``; magnitudes
-            beyond the largest double saturate.
+            beyond the largest double saturate. A series of pandas or polars gives a series with the same name and
+            index: **these labels are released as they are**, so they must be public. The index of ``value_counts()`` is
+            not, nor is its order: it says which values occur, and which is the most frequent.
         """
         if isinstance(x, float):
             return self._native.release_one(x, threads, rng)
-        values = doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
+        values = doubles(reals_of(x, "x", ", or use a discrete mechanism", tables=False), copy=True)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
-        return values
+        return like(x, values)
 
     def _steps(self) -> int:
         """Count the steps of the sensitivity of one value; the rounding of each value of an array adds to it."""
@@ -146,20 +153,23 @@ class IntegerNoise(Noise):
     @overload
     def release(self, x: Integer, *, threads: int | None = None, rng: Rng = None) -> int: ...
     @overload
-    def release(self, x: Integers, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]: ...
+    def release(self, x: ListedIntegers, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]: ...
+    @overload
+    def release(self, x: Integers, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release an integer, or an array of integers whose joint sensitivity is ``sensitivity``.
 
         Parameters
         ----------
         x : int or array_like of int
-            In the range of int64, of any integer dtype.
+            In the range of int64, of any integer dtype. No table.
         threads, rng : as everywhere
 
         Returns
         -------
-        int or ndarray of int64
-            Of the shape of ``x``. Sums beyond the range of int64 saturate.
+        int, ndarray of int64, or series of int64
+            Of the shape of ``x``. Sums beyond the range of int64 saturate. A series gives a series with the same name
+            and index, **which must be public**, as for `Laplace.release`.
         """
         if type(x) is int and -(2**63) <= x < 2**63:
             return self._native.release_one(x, threads, rng)
@@ -167,7 +177,7 @@ class IntegerNoise(Noise):
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
-        return values
+        return like(x, values)
 
 
 def checked_sensitivity(sensitivity: int) -> int:
@@ -180,7 +190,7 @@ def checked_sensitivity(sensitivity: int) -> int:
 
 
 def _released(released: Any) -> NDArray[np.float64]:
-    values = array_of(released, "released")
+    values = array_of(released, "released", tables=False)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
     return doubles(values)
@@ -190,7 +200,7 @@ def _integers(x: Any) -> NDArray[np.int64]:
     """Copy ``x`` to a new int64 array, exactly; no message may show a value."""
     if isinstance(x, numbers.Integral) and not isinstance(x, bool) and not -(2**63) <= int(x) < 2**63:
         raise ParameterError("x must be in the range of int64")
-    given = array_of(x, "x")
+    given = array_of(x, "x", tables=False)
     if given.size == 0 and isinstance(x, list | tuple):
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Reals
+from dpnoise._interchange import Labels, Reals, labels_of
 from dpnoise._parameters import Rng, doubles, reals_of
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.mechanisms._mechanism import Mechanism
@@ -58,8 +60,54 @@ class SelectionMechanism(Mechanism):
         """
         return self._native.error(count, level)
 
-    def _choices(self, scores: Any, rng: Rng) -> list[int]:
-        return self._native.release(_scores(scores), rng)
+    @abstractmethod
+    def release(self, scores: Reals, *, candidates: Labels | None = None, rng: Rng = None) -> Any:
+        """Choose by scores."""
+
+    def release_best(
+        self, data: Any, candidates: Labels, utility: Callable[[Any, Any], float], *, rng: Rng = None
+    ) -> Any:
+        """Choose among candidates by their utility for the data: `release` with the scores computed first.
+
+        Parameters
+        ----------
+        data : object
+            The private data, as ``utility`` takes them.
+        candidates : list, array or column
+            The public candidates: the possible outputs. Do not take them from the data.
+        utility : callable
+            The score function: ``utility(data, candidate)`` is a finite real number that is higher for better
+            candidates, and changes by at most ``sensitivity`` between neighbours. Its running time and exceptions are
+            outside the guarantee.
+        rng : as everywhere
+
+        Returns
+        -------
+        object
+            As by `release` with ``candidates``.
+
+        Examples
+        --------
+        >>> from dpnoise import Exponential
+        >>> prices = Exponential(epsilon=1.0, sensitivity=5, monotonic=True)
+        >>> offers = [1.2, 3.5, 4.1, 4.8] * 250
+        >>> def revenue(offers, price):
+        ...     return price * sum(offer >= price for offer in offers)
+        >>> best = prices.release_best(offers, candidates=[1, 2, 3, 4, 5], utility=revenue)
+        """
+        if not callable(utility):
+            raise TypeError(f"utility must be a function of the data and a candidate, got {type(utility).__name__}")
+        listed = labels_of(candidates, "candidates")
+        return self.release([utility(data, candidate) for candidate in listed], candidates=listed, rng=rng)
+
+    def _chosen(self, scores: Any, candidates: Labels | None, rng: Rng) -> list[Any]:
+        given = _scores(scores)
+        named = range(len(given)) if candidates is None else labels_of(candidates, "candidates")
+        if len(named) != len(given):
+            raise ParameterError(
+                f"candidates must have one item for each of the {len(given)} scores, got {len(named)} items"
+            )
+        return [named[place] for place in self._native.release(given, rng)]
 
 
 class OneOfMany(SelectionMechanism):
@@ -67,22 +115,34 @@ class OneOfMany(SelectionMechanism):
 
     __slots__ = ()
 
-    def release(self, scores: Reals, *, rng: Rng = None) -> int:
-        """Choose a candidate, and return its index.
+    @overload
+    def release(self, scores: Reals, *, candidates: None = None, rng: Rng = None) -> int: ...
+    @overload
+    def release(self, scores: Reals, *, candidates: Labels, rng: Rng = None) -> Any: ...
+    def release(self, scores: Reals, *, candidates: Labels | None = None, rng: Rng = None) -> Any:
+        """Choose a candidate.
 
         Parameters
         ----------
         scores : array_like
             A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
             magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
+        candidates : list, array or column, optional
+            The public candidates, in the order of their scores.
         rng : as everywhere
+
+        Returns
+        -------
+        int or object
+            The index of the chosen score, or the candidate if there are ``candidates``; items of arrays and columns as
+            Python's own types.
         """
-        return self._choices(scores, rng)[0]
+        return self._chosen(scores, candidates, rng)[0]
 
 
 def _scores(scores: Any) -> NDArray[np.float64]:
     """Take scores as a contiguous float64 array, exactly; no message may show a score."""
-    given = reals_of(scores, "scores")
+    given = reals_of(scores, "scores", tables=False)
     if given.ndim != 1:
         raise ParameterError(f"scores must have one dimension, got {given.ndim}")
     return doubles(given)
@@ -122,7 +182,7 @@ class Exponential(OneOfMany):
     --------
     >>> from dpnoise import Exponential
     >>> votes = [120, 80, 119]
-    >>> winner = Exponential(epsilon=1.0, monotonic=True).release(votes)
+    >>> winner = Exponential(epsilon=1.0, monotonic=True).release(votes, candidates=["tea", "coffee", "water"])
     """
 
     __slots__ = ()
@@ -140,7 +200,7 @@ class Exponential(OneOfMany):
 
 
 class ReportNoisyMax(OneOfMany):
-    """The index of the largest noisy score, with one-sided geometric noise: permute-and-flip, exactly.
+    """The candidate of the largest noisy score, with one-sided geometric noise: permute-and-flip, exactly.
 
     Scores are rounded to a grid, each gets noise n = 0, 1, 2, ... steps with probability proportional to ``exp(-n *
     granularity / scale)``, and the largest sum wins, ties being broken evenly. On a grid this equals permute-and-flip:
@@ -232,20 +292,26 @@ class TopK(SelectionMechanism):
         """The cost under zero-concentrated differential privacy, ``epsilon**2 / (8 * k)``."""
         return self.epsilon**2 / (8 * self.k)
 
-    def release(self, scores: Reals, *, rng: Rng = None) -> NDArray[np.int64]:
+    @overload
+    def release(self, scores: Reals, *, candidates: None = None, rng: Rng = None) -> NDArray[np.int64]: ...
+    @overload
+    def release(self, scores: Reals, *, candidates: Labels, rng: Rng = None) -> list[Any]: ...
+    def release(self, scores: Reals, *, candidates: Labels | None = None, rng: Rng = None) -> Any:
         """Choose candidates.
 
         Parameters
         ----------
         scores : array_like
-            A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
-            Integers up to 2**53 in magnitude. Scores more than 2**51 steps of the grid below the best one are clamped
-            to that distance.
+            As for `Exponential.release`, at least ``k``.
+        candidates : list, array or column, optional
+            As for `Exponential.release`.
         rng : as everywhere
 
         Returns
         -------
-        ndarray of int64, shape (k,)
-            The indices of the chosen scores, all different, in the order in which they were chosen.
+        ndarray of int64, shape (k,), or list of length k
+            The indices of the chosen scores, all different, in the order in which they were chosen; or the candidates
+            in this order.
         """
-        return np.array(self._choices(scores, rng), np.int64)
+        chosen = self._chosen(scores, candidates, rng)
+        return np.array(chosen, np.int64) if candidates is None else chosen

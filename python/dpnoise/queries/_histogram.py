@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,34 @@ class Histogram(CountingQuery):
         released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
         return released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))
 
+    def to_pandas(self, released: NDArray[np.int64] | dict[Any, int]) -> Any:
+        """Label the counts of a release, as a pandas series of int64.
+
+        Parameters
+        ----------
+        released : ndarray of int64, or dict
+            What `release` returned.
+
+        Returns
+        -------
+        pandas.Series
+            The counts by label; or by bin, named by its edges: the last bin is as in "[90, 100]" and includes its upper
+            edge, and the others are as in "[0, 10)".
+
+        Examples
+        --------
+        >>> from dpnoise import queries
+        >>> decades = queries.Histogram(edges=range(0, 101, 10), epsilon=1.0)
+        >>> counts = decades.to_pandas(decades.release([23, 45, 31, 67]))
+        """
+        import pandas as pd
+
+        index = (self._domain or ()) if self._edges is None else _names(self._edges)
+        if len(released) != len(index):
+            raise ParameterError(f"released must be a release of this histogram, of {len(index)} counts")
+        counts = [released[label] for label in index] if isinstance(released, dict) else released
+        return pd.Series(counts, index=index, name="count", dtype=np.int64)
+
     def _count(self, column: Any) -> NDArray[np.int64]:
         if self._edges is not None:
             values = _interchange.floats(column)
@@ -102,6 +131,13 @@ class Histogram(CountingQuery):
         if found and (kind := _interchange.common_kind(found)) != (wanted := _interchange.common_kind(domain)):
             raise TypeError(f"column must be of the kind of the domain ({wanted}), got {kind}")
         return np.array([found.get(label, 0) for label in domain], np.int64)
+
+
+def _names(edges: tuple[float, ...]) -> list[str]:
+    # In full: rounding might give one name to two bins.
+    shown = [repr(edge).removesuffix(".0") for edge in edges]
+    names = [f"[{low}, {high})" for low, high in pairwise(shown)]
+    return [*names[:-1], f"{names[-1][:-1]}]"]
 
 
 def _increasing(edges: ArrayLike) -> tuple[float, ...]:

@@ -14,7 +14,10 @@ from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
 
 class Count(CountingQuery):
-    """The number of rows that are neither false nor missing: in a column of booleans the number of true ones.
+    """The number of rows that are not missing; in a column of booleans the number of true ones.
+
+    The number 0 is not missing and counts, as every other number does: for a column of flags 0 and 1 use
+    ``Sum(bounds=(0, 1), ...)``, or count ``column == 1``. Texts such as "false" count, too.
 
     Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
 

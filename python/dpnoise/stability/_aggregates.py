@@ -181,7 +181,7 @@ class NoisyMax(Aggregate):
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
         votes = [self._default if answer is None else answer for answer in answers]
         counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
-        return Release(self._candidates[self._choice.release(counts, rng=rng)])
+        return Release(self._choice.release(counts, candidates=self._candidates, rng=rng))
 
 
 class Mode(Aggregate):

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from dpnoise import _interchange, _native
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import integer
 from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.stability._powers import DISCRETIZATIONS, checked_base, interval
 
 
 class Found(NamedTuple):
@@ -98,12 +100,12 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     return mode(x, relation).distance
 
 
-def iqr_distance(x: Any, discretization: int = 1) -> int:
+def iqr_distance(x: Any, discretization: int = 1, *, base: float = 2.0) -> int:
     """Compute the fewest values that must be replaced for the interquartile range to leave its interval.
 
     The range is the value of rank ceil(3n/4) minus the value of rank ceil(n/4), as a double. The intervals divide its
-    logarithm to base 2: [k, k + 1) for integers k, or [k - 1/2, k + 1/2); a range of 0, and one beyond the largest
-    double, have intervals of their own.
+    logarithm: [k, k + 1) for integers k, or [k - 1/2, k + 1/2); a range of 0, and one beyond the largest double, have
+    intervals of their own.
 
     Neighbours differ by the substitution of one value, and the number n of values is public. The distance changes by
     at most 1 between them, and is 1 if any neighbour has its range in another interval. It is exact, so it is not
@@ -115,6 +117,9 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
         Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
     discretization : {1, 2}, default 1
         Which intervals: 1 for [k, k + 1), 2 for [k - 1/2, k + 1/2).
+    base : float, default 2
+        The base of the logarithm, from ``1 + 2**-6`` to ``2**10``. The limits of the intervals are exact: the smallest
+        doubles from a power of the base, or of its square root, on.
 
     Returns
     -------
@@ -138,7 +143,9 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     >>> stability.iqr_distance(range(1000))  # the range is 500, and leaves [256, 512) at 512
     12
     """
-    return _native.iqr_distance(ascending(x), discretization)
+    way, base = integer(discretization, "discretization", DISCRETIZATIONS), checked_base(base)
+    values = ascending(x)
+    return _native.iqr_distance(values, *interval(_native.interquartile_range(values), base, way))
 
 
 def ascending(x: Any) -> NDArray[np.float64]:

@@ -21,8 +21,7 @@ from dpnoise.stability._mechanism import (
     stability_test,
     warn_of_large,
 )
-
-_DISCRETIZATIONS: Final = (1, 2)
+from dpnoise.stability._powers import DISCRETIZATIONS, checked_base, half_steps, interval
 
 # Beyond these, powers of two are 0 and infinity; 0 is released only for a range of 0.
 _EXPONENTS: Final = (-1074.0, math.nextafter(1024.0, 0.0))
@@ -31,10 +30,10 @@ _EXPONENTS: Final = (-1074.0, math.nextafter(1024.0, 0.0))
 class StableScale(StableMechanism):
     """The interquartile range up to a factor, if its order of magnitude is stable.
 
-    No bounds on the values are needed: this finds the unit in which to measure the data. The logarithms to base 2 are
+    No bounds on the values are needed: this finds the unit in which to measure the data. The logarithms to the base are
     cut into intervals of length 1 in two ways, so that no range is near the ends of an interval in both. For each way,
     the distance to data whose range is in another interval is tested. If one of the tests passes, the range is
-    released, times 2 to the power of Laplace noise of scale 4 / epsilon. The release is (epsilon,
+    released, times the base to the power of Laplace noise of scale 4 / epsilon. The release is (epsilon,
     delta)-differentially private.
 
     Neighbours differ by the substitution of one value, and the number n of values is public.
@@ -46,14 +45,18 @@ class StableScale(StableMechanism):
         which only one is made.
     delta : float
         The total, from 2**-1021 up to, but not including, 1: half for each test. It should be much smaller than 1 / n.
+    base : float, default 2
+        The base of the logarithms, from ``1 + 2**-6`` to ``2**10``, chosen without looking at the values. The book has
+        ``1 + 1 / ln(n)``: a smaller base gives a more accurate release, and needs more values to give one.
 
     Notes
     -----
     The range is the value of rank ceil(3n/4) minus the value of rank ceil(n/4). A release is off by a factor of up to
-    ``2 ** (2.77 / epsilon)`` in half of all cases, and of ``2 ** (12 / epsilon)`` in 95 %: 6.8 and 4096 at epsilon = 1.
+    ``base ** (2.77 / epsilon)`` in half of all cases, and of ``base ** (12 / epsilon)`` in 95 %: 6.8 and 4096 at
+    epsilon = 1 for base 2.
 
-    Where a factor of 2 is enough, `StableValue` releases the interval without noise, with the distance
-    ``iqr_distance(x) - 1``; its test passes at a quarter of the distance.
+    Where a factor of the base is enough, `StableValue` releases the interval without noise, with the distance
+    ``iqr_distance(x, base=base) - 1``; its test passes at a quarter of the distance.
 
     The running time depends on the values.
 
@@ -72,12 +75,13 @@ class StableScale(StableMechanism):
     >>> about_20 = stability.StableScale(epsilon=10.0, delta=1e-6).release(datasets.adult_ages())
     """
 
-    __slots__ = ("_noise",)
+    __slots__ = ("_base", "_noise")
 
-    _parameters = ("epsilon", "delta")
-    _reason = "a release is off by a factor, 2 to the power of Laplace noise of scale 4 / epsilon"
+    _parameters = ("epsilon", "delta", "base")
+    _reason = "a release is off by a factor, the base to the power of Laplace noise of scale 4 / epsilon"
 
-    def __init__(self, *, epsilon: float, delta: float) -> None:
+    def __init__(self, *, epsilon: float, delta: float, base: float = 2.0) -> None:
+        self._base = checked_base(base)
         part = part_of(epsilon, 4)
         self._native = stability_test(part, half_of(delta))
         self._noise = Laplace(epsilon=part)
@@ -91,6 +95,11 @@ class StableScale(StableMechanism):
     def delta(self) -> float:
         """The privacy parameter delta, of both tests together."""
         return 2 * self._native.delta
+
+    @property
+    def base(self) -> float:
+        """The base of the logarithms."""
+        return self._base
 
     @property
     def relation(self) -> Relation:
@@ -126,20 +135,21 @@ class StableScale(StableMechanism):
         iqr = _native.interquartile_range(values)
         warn_of_large(self.delta, len(values))
         # The distance is 1, not 0, where a neighbour's range is in another interval.
-        distances = [_native.iqr_distance(values, discretization) - 1 for discretization in _DISCRETIZATIONS]
+        intervals = [interval(iqr, self.base, discretization) for discretization in DISCRETIZATIONS]
+        distances = [_native.iqr_distance(values, *limits) - 1 for limits in intervals]
         passed = [self._native.passes(distance, rng) for distance in distances]
         return Release(self._noisy(iqr, rng)) if any(passed) else Release(None, NOT_STABLE)
 
     def _noisy(self, iqr: float, rng: Rng) -> float:
         if iqr == 0:
             return 0.0
-        exponent = self._noise.release(_log2(iqr), rng=rng)
-        return float(np.exp2(np.clip(exponent, *_EXPONENTS)))
+        exponent = self._noise.release(_log(iqr, self.base), rng=rng)
+        return float(np.exp2(np.clip(exponent * math.log2(self.base), *_EXPONENTS)))
 
 
-def _log2(iqr: float) -> float:
-    """Compute the logarithm to base 2, kept within both of its intervals despite rounding errors."""
+def _log(iqr: float, base: float) -> float:
+    """Compute the logarithm, kept within both of its intervals despite rounding errors."""
     if math.isinf(iqr):
-        return 1024.0
-    intervals = [_native.log2_interval(iqr, discretization) for discretization in _DISCRETIZATIONS]
-    return float(np.clip(np.log2(iqr), max(lower for lower, _ in intervals), min(upper for _, upper in intervals)))
+        return 1024 / math.log2(base)
+    h = half_steps(iqr, base)
+    return float(np.clip(np.log2(iqr) / math.log2(base), h / 2, (h + 1) / 2))

@@ -1,12 +1,11 @@
 //! Distances to instability.
 
 use dpnoise_core::params::Relation;
-use dpnoise_core::stability::{self, Discretization, Mode, Number};
+use dpnoise_core::stability::{self, Mode, Number};
 use numpy::{Element, PyArrayDyn};
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::numbers::integer;
 use crate::{buffers, runtime};
 
 /// Runs `search` without the GIL on values that Python has sorted or partitioned in a new array. No other code has a
@@ -21,24 +20,14 @@ fn detached<T: Element + Sync, R: Send>(
     runtime::detached(x.py(), || search(values))
 }
 
-fn discretization(number: &Bound<'_, PyAny>) -> PyResult<Discretization> {
-    Discretization::new(integer(number, "discretization", "1 or 2")?).map_err(to_py)
-}
-
 #[pyfunction]
 fn interquartile_range(sorted: &Bound<'_, PyAny>) -> PyResult<f64> {
     detached(sorted, "float64", stability::interquartile_range)
 }
 
 #[pyfunction]
-fn iqr_distance(sorted: &Bound<'_, PyAny>, discretization: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let discretization = self::discretization(discretization)?;
-    detached(sorted, "float64", |sorted| stability::iqr_distance_vartime(sorted, discretization))
-}
-
-#[pyfunction]
-fn log2_interval(range: f64, discretization: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
-    Ok(self::discretization(discretization)?.log2_interval(range))
+fn iqr_distance(sorted: &Bound<'_, PyAny>, lower: f64, upper: Option<f64>) -> PyResult<u64> {
+    detached(sorted, "float64", |sorted| stability::iqr_distance_within_vartime(sorted, lower, upper))
 }
 
 /// The distance of values that are partitioned at their median.
@@ -82,7 +71,6 @@ fn mode_of_counts(counts: Vec<usize>, relation: &str) -> PyResult<Option<(usize,
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(interquartile_range, module)?)?;
     module.add_function(wrap_pyfunction!(iqr_distance, module)?)?;
-    module.add_function(wrap_pyfunction!(log2_interval, module)?)?;
     module.add_function(wrap_pyfunction!(median_distance, module)?)?;
     module.add_function(wrap_pyfunction!(mode, module)?)?;
     module.add_function(wrap_pyfunction!(mode_of_counts, module)?)

@@ -112,7 +112,21 @@ pub fn interquartile_range(sorted: &[f64]) -> Result<f64, Error> {
 /// As for [`interquartile_range`].
 pub fn iqr_distance_vartime(sorted: &[f64], discretization: Discretization) -> Result<u64, Error> {
     let (lower, upper) = discretization.interval(interquartile_range(sorted)?);
+    iqr_distance_within_vartime(sorted, lower, upper)
+}
+
+/// The least number of replacements among finite values in ascending order that moves the interquartile range out of the
+/// interval from `lower` up to, but not including, `upper`, which the range is in; with no `upper` there is nothing above.
+///
+/// Over intervals that partition the ranges, each given by its smallest double, the distance is at least 1, and changes
+/// by at most 1 when one value is replaced by any other. The time depends on the values, as for [`iqr_distance_vartime`].
+///
+/// # Errors
+/// As for [`interquartile_range`].
+pub fn iqr_distance_within_vartime(sorted: &[f64], lower: f64, upper: Option<f64>) -> Result<u64, Error> {
+    let range = interquartile_range(sorted)?;
     debug_assert!(sorted.is_sorted(), "values must be in ascending order");
+    debug_assert!(lower <= range && upper.is_none_or(|upper| range < upper), "the range must be in the interval");
     let fewest = upper.map_or(usize::MAX, |upper| to_grow_vartime(sorted, upper));
     Ok(if lower > 0.0 { to_shrink_vartime(sorted, lower, fewest) } else { fewest } as u64)
 }
