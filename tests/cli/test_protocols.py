@@ -305,6 +305,21 @@ def test_an_announced_specification_is_not_replaced(run: Run, refuse: Refuse, tm
     assert refuse("specify", "--epsilon", 1, "-o", path) == "Missing option '--protocol'."
 
 
+def test_a_delta_is_named(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
+    gaussian = ["--protocol", "gaussian", "--epsilon", 1]
+    assert "epsilon 1, delta 1e-06 (achieved)" in run("specify", *gaussian, "--delta", 1e-6, "-o", spec).out
+    arguments = ["perturb", people, "--column", "number", "-o", reports]
+    assert "epsilon 1, delta 1e-06 (achieved)" in run(*arguments, "--spec", spec).out
+    assert run("estimate", reports).out.endswith("epsilon 1, delta 1e-06\n")
+    assert run("estimate", reports, "--json").json["delta"] == 1e-6
+    assert refuse(*arguments, *gaussian) == "--protocol gaussian takes --delta and --epsilon"
+    message = refuse("specify", *gaussian, "--delta", 1, "-o", tmp_path / "other.json")
+    assert message == "--delta must be at least 2**-64 and below 1, got 1.0"
+    message = refuse("specify", "--protocol", "laplace", "--epsilon", 1, "--delta", 0.1, "-o", tmp_path / "other.json")
+    assert message == "--protocol laplace takes --epsilon, and no --delta"
+
+
 @pytest.mark.parametrize("name", ["rr", "oue", "cms"])
 def test_a_specification_says_all_of_the_protocol(run: Run, people: Path, tmp_path: Path, name: str) -> None:
     spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
