@@ -22,7 +22,14 @@ MKDOCS = Path(sys.executable).parent / "mkdocs"
 WIDTHS = {"phone": 390, "desktop": 1440}
 
 SEARCHES = {
+    "differencing": "tutorial/definitions",
+    "simplex": "tutorial/definitions",
+    "membership inference": "uses",
+    "A/B test": "uses",
+    "trade-off": "uses",
     "moments accountant": "reference/accounting/accountant",
+    "Theorem 7.1": "book",
+    "Algorithm 13": "book",
     "propose-test-release": "guide/stability",
     "longitudinal": "guide/asking_again",
 }
