@@ -18,11 +18,16 @@ _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\(?P<open>[(\[])(?P<late
 _CODE = re.compile(r"<(code|pre)\b.*?</\1>", re.DOTALL)
 
 
-def on_config(config: Any) -> None:
+def on_startup(**_: Any) -> None:
     """Load KaTeX."""
     global _engine
     _engine = MiniRacer()
     _engine.eval(_KATEX.read_text(encoding="utf-8"))
+
+
+def on_shutdown() -> None:
+    """Stop the engine's thread: left to itself, it may keep Python from ending."""
+    _engine.close()
 
 
 def on_page_content(content: str, *, page: Any, **_: Any) -> str:
