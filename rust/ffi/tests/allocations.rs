@@ -93,7 +93,7 @@ fn extremes(info: &FamilyInfo, cells: u64, k: u64, epsilon: f64) -> Vec<Protocol
             "k" | "width" | "num_bloombits" => integers(&[k]),
             "epsilon" | "epsilon_permanent" => reals(&[epsilon]),
             "epsilon_first" => reals(&[epsilon / 2.0]),
-            "delta" => reals(&[2f64.powi(-64), 0.5]),
+            "delta" => reals(&[0.5 / (1u64 << 63) as f64, 0.5]),
             "p" => reals(&[0.75, 0.5]),
             "q" => reals(&[0.25, 0.499, 0.75]),
             "rows" | "num_cohorts" => integers(&rows),
