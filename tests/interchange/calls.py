@@ -127,6 +127,6 @@ MATRICES: dict[str, Call] = {
         MATRIX,
     ),
     "perturb_encoded": (_seeded(RESPONSE.perturb_encoded), ONE_HOT),
-    "aggregate": (lambda reports: RESPONSE.estimate(reports).counts, ONE_HOT),
+    "aggregate": (lambda reports: RESPONSE.estimate(reports).counts, RESPONSE.perturb(INTEGERS, rng=SeededRng(8))),
 }
 """Those of a matrix."""
