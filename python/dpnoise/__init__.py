@@ -33,7 +33,7 @@ has the details.
 from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily
 from dpnoise._native import __version__, instruction_set
 
-TYPE_CHECKING = False  # as type checkers have it: importing typing takes as long as all else
+TYPE_CHECKING = False  # type checkers assume True; importing typing takes as long as all else
 
 __all__ = [
     "AboveThreshold",

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 
-_MOST_ROWS: Final = 60  # of a longer table only the ends are shown, as by pandas
+_MOST_ROWS: Final = 60  # longer tables show only their ends, as in pandas
 _END_ROWS: Final = 5
 _MOST_CHARACTERS: Final = 50
-_DIGITS: Final = 5  # of the largest number of a column; the others have as many decimals
+_DIGITS: Final = 5  # of a column's largest number, which sets the decimals of all
 _MOST_DECIMALS: Final = 8
-_SHORT: Final = 10  # characters of a single number that is not rounded
+_SHORT: Final = 10  # characters up to which a single number is not rounded
 
 is_silent: Final = ContextVar("is_silent", default=False)
 """Whether the caller wants no bars."""
@@ -39,12 +39,12 @@ class Record:
 
 
 def caption_of(record: Any) -> str:
-    """Name the class of a dataclass and its attributes that are no arrays."""
+    """Name the class of a dataclass and its attributes that are not arrays."""
     return f"{type(record).__name__}({', '.join(f'{name}={value!r}' for name, value in _scalars(record))})"
 
 
 def html_table(caption: str, columns: Mapping[str, Column]) -> str:
-    """Return a table whose first column names the rows; nothing in it is markup."""
+    """Return a table whose first column names the rows; all texts are escaped."""
     cells, numeric, size = _cells(columns)
     head = "".join(_element("th", name, "col", right) for name, right in zip(columns, numeric, strict=True))
     body = "".join(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-TYPE_CHECKING = False  # as type checkers have it: importing typing takes as long as all else
+TYPE_CHECKING = False  # type checkers assume True; importing typing takes as long as all else
 if TYPE_CHECKING:
     from typing import Any
 

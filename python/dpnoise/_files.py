@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and files that one process at a time may change."""
+"""Files that are written atomically, and files that only one process at a time may change."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     The first `reserve` bytes are written, and overwritten later, so that a full disk is detected before the block
     begins. What killed processes left of earlier attempts is removed.
     """
-    target = Path(os.path.realpath(path))  # a symbolic link stays one
+    target = Path(os.path.realpath(path))  # keeps a symbolic link
     _sweep(target)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         with partial.open("xb") as file:
-            # Windows removes no open file. Elsewhere another process may have taken the file for a leftover just now.
+            # Windows does not remove open files. Elsewhere another process may have removed the file as a leftover.
             if sys.platform != "win32" and not (_lock(file.fileno()) and partial.exists()):
                 raise InUse(f"{str(path)!r} is in use by another process: try again when that has ended")
             if reserve:
@@ -58,14 +58,14 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        # Errors of the disk have no file name, and the name of the partial file means nothing to the user.
+        # Disk errors have no file name, and the name of the partial file means nothing to the user.
         if isinstance(error, OSError) and error.filename in (None, str(partial)):
             raise NotWritten(error.errno, error.strerror, str(path)) from error
         raise
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed processes left beside a file; a process that runs has the lock of its own."""
+    """Remove the partial files of killed processes; a running process holds the lock of its own."""
     for partial in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.partial"):
         with suppress(OSError):
             if sys.platform == "win32":
@@ -94,7 +94,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is held, so that no other process holds the removed file; Windows removes no open file.
+        # Remove the lock file while locked, so that no other process locks it; Windows does not remove open files.
         if sys.platform == "win32":
             os.close(lock)
         with suppress(OSError):
@@ -116,7 +116,7 @@ def _acquired(beside: Path, path: Path) -> int:
             # The previous holder may have removed the file after it was opened here.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), os.stat(beside)):
-                    with suppress(OSError):  # on a full disk the lock is held, too, but does not name the holder
+                    with suppress(OSError):  # on a full disk the lock holds, but does not name its holder
                         os.ftruncate(lock, 0)
                         os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
                     return lock
@@ -132,7 +132,7 @@ def _lock(descriptor: int, *, without_locks: bool = True) -> bool:
         if sys.platform == "win32":
             import msvcrt
 
-            # Locked bytes cannot be read on Windows, so the lock is on a byte behind the content.
+            # Locked bytes cannot be read on Windows, so the lock is on a byte past the content.
             os.lseek(descriptor, 1 << 20, os.SEEK_SET)
             try:
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

@@ -1,9 +1,9 @@
 """Columns, tables and tensors of other libraries as NumPy arrays, views of them where their layout allows.
 
-pandas and polars give NumPy arrays themselves, and NumPy reads DLPack. Everything else that has the Arrow PyCapsule
-interface is read by pyarrow, which also decodes it: the crate arrow-array with its C interface makes the native module
-two fifths larger, has more than fifty others behind it, needs unsafe code, and decodes nothing. No message shows a
-value, or says which one is meant.
+pandas and polars give NumPy arrays themselves, and NumPy reads DLPack. pyarrow reads and decodes everything else
+that has the Arrow PyCapsule interface: the crate arrow-array with its C interface would make the native module two
+fifths larger, bring more than fifty other crates, need unsafe code, and decode nothing. No message shows a value, or
+says which value is meant.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dpnoise._errors import ParameterError
 Missing = Literal["refuse", "keep", "drop"]
 """How missing values are read: refused with an error, kept as NaN, None or NA, or dropped."""
 
-# DLPack's numbers of the kinds of memory that the CPU cannot read.
+# DLPack's device types whose memory the CPU cannot read.
 _DEVICES: Final = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA (managed)", 14: "oneAPI"}
 
-# Its own, and what it shares with CUDA and ROCm devices.
+# Device types whose memory the CPU reads: its own, and pinned memory of CUDA and ROCm.
 _CPU: Final = (1, 3, 11)
 
 PARQUET: Final[dict[str, Any]] = {
@@ -73,7 +73,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Items(Protocol[Item]):
-    """A list, tuple or other sequence, but no str or bytes: these refuse to look for an object of any type."""
+    """A list, tuple or other sequence, but not str or bytes, whose `in` refuses objects of other types."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Item]: ...
@@ -110,7 +110,7 @@ def is_arrow(x: object) -> TypeGuard[ArrowArray | ArrowStream]:
 
 
 def is_foreign(kind: type) -> bool:
-    """Say whether `array_from` reads what is of this type."""
+    """Say whether `array_from` reads objects of this type."""
     if issubclass(kind, np.ndarray):
         return False
     return is_arrow(kind) or hasattr(kind, "__dlpack__") or (library_of(kind) == "pandas" and hasattr(kind, "to_numpy"))
@@ -123,12 +123,12 @@ def library_of(kind: type) -> str:
 
 
 def codes_of(x: Any) -> str | None:
-    """Name what gives the numbers of the categories, if ``x`` is a column of categories."""
+    """Name the attribute with the codes of the categories, if ``x`` is a column of categories."""
     library, dtype = library_of(type(x)), str(getattr(x, "dtype", ""))
     if library == "pandas" and dtype == "category":
         return ".cat.codes" if hasattr(x, "cat") else ".codes"
     if library == "polars" and dtype.startswith(("Enum", "Categorical")):
-        # Those of a Categorical come from a pool that columns share.
+        # The codes of a Categorical come from a pool that columns share.
         return (".cast(pl.Enum(values))" if dtype.startswith("Categorical") else "") + ".to_physical()"
     if library == "pyarrow" and require_pyarrow().types.is_dictionary(x.type):
         return ".indices" if hasattr(x, "indices") else ".combine_chunks().indices"
@@ -138,14 +138,14 @@ def codes_of(x: Any) -> str | None:
 def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool = True) -> NDArray[Any]:
     """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix."""
     try:
-        # By the type first: a message about its columns would be of no use.
+        # Check the type first: a message about a table's columns would be of no use.
         found = None if not tables and hasattr(type(x), "columns") else _reader(type(x))(x, name, missing)
         if found is None or (not tables and found.ndim > 1 and is_arrow(x)):
             raise ParameterError(f"{name} must be an array or a column, got a table: pass one of its columns")
         return found
     except (ParameterError, ImportError, MemoryError):
         raise
-    except Exception:  # of another library, whose message might show a value
+    except Exception:  # another library's message might show a value
         raise _unreadable(x, name) from None
 
 
@@ -175,7 +175,7 @@ def require_pyarrow() -> Any:
 
 
 def native_file(path: str | os.PathLike[str]) -> Any:
-    """Open a file for Arrow, which takes each path that is a text for UTF-8."""
+    """Open a file for Arrow, which assumes that every text path is UTF-8."""
     return require_pyarrow().OSFile(os.fsencode(path))
 
 
@@ -190,7 +190,7 @@ def _from_pandas(x: Any, name: str, missing: Missing) -> NDArray[Any]:
         return _matrix((_from_pandas(column, name, missing) for _, column in x.items()), name, missing)
     if hasattr(x.dtype, "pyarrow_dtype"):
         return _from_arrow(getattr(x, "array", x).__arrow_array__(), name, missing)
-    # The missing values of NumPy's own dtypes are NaN, and NaN are the caller's.
+    # In NumPy's own dtypes missing values are NaN, which the caller handles.
     if missing == "refuse" and not isinstance(x.dtype, np.dtype) and x.isna().any():
         raise missing_values(name)
     if missing == "drop":
@@ -238,7 +238,7 @@ def _decoder(pa: Any, kind: Any) -> Callable[[Any], Any] | None:
     if pa.types.is_run_end_encoded(kind):
         decode: Callable[[Any], Any] = pa.compute.run_end_decode
         return decode
-    # Nothing can be taken of views, and nulls cannot be dropped.
+    # Views support neither taking values nor dropping nulls.
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     if kind in views:
         return operator.methodcaller("cast", views[kind])
@@ -285,7 +285,7 @@ def like(x: Any, values: NDArray[Any]) -> Any:
 
 
 def labels_of(given: Labels, name: str) -> list[Any]:
-    """Return what lists labels as a list, unchecked."""
+    """Return a collection of labels as a list, unchecked."""
     library = library_of(type(given))
     dtype: Any = getattr(given, "dtype", given)
     if library == "pandas" and str(dtype) == "category" and hasattr(dtype, "categories"):
@@ -316,7 +316,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
     array = column_of(column, name)
     if array.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # of numbers wider than a double, and of signalling NaN
+        with np.errstate(all="ignore"):  # warnings about numbers wider than a double, and signalling NaN
             return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
@@ -394,7 +394,7 @@ def _total(counted: Iterable[tuple[Any, int]]) -> dict[Any, int]:
 
 def common_kind(values: Iterable[Any]) -> str | None:
     found = set(map(type, values))
-    if np.timedelta64 in found:  # one of NumPy's integers, by its type
+    if np.timedelta64 in found:  # a subclass of NumPy's integers
         return None
     kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), None) for one in found}
     return kinds.pop() if len(kinds) == 1 else None
@@ -406,7 +406,7 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     if isinstance(column, np.ma.MaskedArray):
         array = without_mask(column)
     elif isinstance(column, np.ndarray):
-        array = np.asarray(column)  # no subclass, which may count and compare in its own way
+        array = np.asarray(column)  # not a subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
         # np.asarray would convert numbers beside texts to texts, and booleans beside numbers to numbers.
         array = np.fromiter(column, object, len(column))
@@ -425,7 +425,7 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
 
 
 def without_mask(array: Any) -> NDArray[Any]:
-    """Return a masked array as one of objects, with None for what is masked."""
+    """Return a masked array as an array of objects, with None for masked values."""
     objects: NDArray[Any] = array.data.astype(object)
     objects[np.ma.getmaskarray(array)] = None
     return objects
@@ -442,11 +442,11 @@ def to_float(item: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as one of Python's own types, an integral one as an int, so that equal values look the same."""
+    """Return a value as a built-in type, an integral value as an int, so that equal values look the same."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float | np.floating):
-        value = value if value.is_integer() else float(value)  # one that is wider than a double
+        value = value if value.is_integer() else float(value)  # a number wider than a double
         return int(value) if value.is_integer() else value
     if isinstance(value, str):
         return str.__str__(value)

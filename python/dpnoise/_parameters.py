@@ -105,7 +105,7 @@ is none."""
 
 
 class _ExplainedCalls(type):
-    """The metaclass of `ByName`, which explains calls that fail; others it only passes on."""
+    """The metaclass of `ByName`, which explains failing calls and only passes on all others."""
 
     def __call__(cls: type[Made], *given: Any, **named: Any) -> Made:
         try:
@@ -136,7 +136,7 @@ class ByName(metaclass=_ExplainedCalls):
 
 
 def explained(function: Function) -> Function:
-    """Return the function with the errors of `ByName` for calls that do not fit; not for what takes microseconds."""
+    """Return the function with the errors of `ByName` for calls that do not fit; too slow for calls of microseconds."""
 
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:
@@ -152,8 +152,8 @@ def explained(function: Function) -> Function:
 
 
 def _misfit(call: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Say how arguments do not fit the parameters of a call; None if they fit, and the error is another one."""
-    from inspect import Parameter, signature  # which takes long to import, and is needed for an error alone
+    """Say how arguments do not fit the parameters of a call; None if they fit, and the error has another cause."""
+    from inspect import Parameter, signature  # slow to import, and needed only for errors
 
     name, fits = call.__name__, signature(call)
     try:
@@ -192,7 +192,7 @@ def _keywords(names: Sequence[str]) -> str:
 
 def real(value: Any, name: str) -> float:
     """Return the nearest float; the caller checks its range."""
-    if type(value) is float:  # the check of the abstract class takes long
+    if type(value) is float:  # checking the abstract class is slow
         return value
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
@@ -269,7 +269,7 @@ _cached = lru_cache(maxsize=256, typed=True)(Sampler)
 def sampler_of(distribution: str, *parameters: Any) -> Sampler:
     try:
         return _cached(distribution, *parameters)
-    except TypeError:  # perhaps only not hashable: the constructor's error names the problem
+    except TypeError:  # perhaps merely unhashable: the constructor's error names the problem
         return Sampler(distribution, *parameters)
 
 
@@ -358,7 +358,7 @@ def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
 
 
 def dtype_of(array: NDArray[Any]) -> str:
-    """Name the dtype of an array, without the length of the longest text, or of records that have one."""
+    """Name the dtype of an array, without the length of the longest text or of records."""
     name = array.dtype.name
     return name.rstrip("0123456789") if array.dtype.kind in "SUV" else name
 
@@ -367,14 +367,14 @@ def _as_array(read: Any, name: str) -> NDArray[Any]:
     if isinstance(read, np.ndarray):
         return np.asarray(read)  # a view: no number is converted
     try:
-        with np.errstate(all="ignore"):  # of a signalling NaN in a list
+        with np.errstate(all="ignore"):  # a warning about a signalling NaN in a list
             return np.asarray(read)
     except ValueError:
         raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 
 
 def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a list that NumPy makes floats of has integers that this would round."""
+    """Say whether a list that NumPy converts to floats has integers that would be rounded."""
     return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
@@ -402,7 +402,7 @@ def _asked(x: Any, name: str, convert: Callable[[Any], Any]) -> Any:
         return convert(x)
     except MemoryError:
         raise
-    except Exception:  # of a class of any kind, whose message might show a value
+    except Exception:  # the message of an arbitrary class might show a value
         raise TypeError(f"{name} must be data that NumPy or pyarrow can read, got {type(x).__name__}") from None
 
 
@@ -469,7 +469,7 @@ class Domain(tuple[Any, ...]):
         return json.dumps(self.names, ensure_ascii=False)
 
     def position(self, label: Any, name: str) -> int:
-        """Return the number of a label, which is public and is shown if it is none."""
+        """Return the number of a label, which is public and is shown if it is unknown."""
         given = _plain(label)
         found = self._positions.get(given) if type(given) is self.kind else None
         if found is None:
@@ -503,7 +503,7 @@ class Domain(tuple[Any, ...]):
     def _of_pandas(self, values: Any, name: str) -> NDArray[np.int64]:
         dtype = getattr(values, "dtype", None)
         if dtype is None or len(values.shape) > 1:
-            return self._of_items(values, name)  # which refuses it
+            return self._of_items(values, name)  # which raises the error
         column = getattr(values, "array", values)
         if str(dtype) == "category":
             categories = self._of_items(column.categories.tolist(), f"the categories of {name}")
@@ -518,7 +518,7 @@ class Domain(tuple[Any, ...]):
         import polars as pl
 
         if not isinstance(values, pl.Series):
-            return self._of_items(values, name)  # which refuses it
+            return self._of_items(values, name)  # which raises the error
         if values.null_count():
             raise missing_values(name)
         if values.dtype not in (pl.String, pl.Enum, pl.Categorical, pl.Null):
@@ -545,7 +545,7 @@ class Domain(tuple[Any, ...]):
             if any(map(is_missing, items)):
                 raise missing_values(name)
             raise _other_kind(name, " and ".join(sorted(others)))
-        if kinds - {str, np.str_}:  # which may hash and compare in their own way
+        if kinds - {str, np.str_}:  # subclasses may hash and compare in their own way
             items = list(map(str.__str__, items))
         return np.fromiter(map(self._positions.get, items, repeat(-1)), np.int64, len(items))
 
@@ -573,12 +573,12 @@ def listing(values: Sequence[Any]) -> str:
 
 
 def disagree(one: Domain | None, other: Domain | None) -> bool:
-    """Say whether two sets of reports have other labels, as far as both have some; as texts, which files have."""
+    """Say whether two sets of reports have different labels, if both have any; compared as texts, as in files."""
     return one is not None and other is not None and one.names != other.names
 
 
 def _plain(label: Any) -> Any:
-    """Return a label of a library's own type as one of Python's."""
+    """Return a label of a library's own type as a built-in type."""
     if isinstance(label, str):
         return str.__str__(label)
     return label.item() if isinstance(label, np.integer | np.bool_) else label

@@ -1,4 +1,4 @@
-"""Work that is distributed over the processes of one machine."""
+"""Distribution of work over the processes of one machine."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Worker:
             self.connection.send(self._part)
 
     def take(self) -> bool:
-        """Receive `reply`; False if the process has died and another one works on the part now."""
+        """Receive `reply`; return False if the process has died and a new one now works on the part."""
         try:
             self.reply = self.connection.recv()
         except (EOFError, OSError):

@@ -205,7 +205,7 @@ class Accountant(ByName):
     def _tight_delta(self, epsilon: float) -> float:
         if self._method == "pld":
             return float(self._distribution().get_delta_for_epsilon(epsilon))
-        # dp-accounting knows none below 0, where delta is larger by at most 1 - exp(epsilon).
+        # dp-accounting takes no epsilon below 0, where delta is larger by at most 1 - exp(epsilon).
         return float(_rdp().compute_delta(*self._divergences(), max(epsilon, 0.0))[0]) - math.expm1(min(epsilon, 0.0))
 
     def _distribution(self) -> Any:

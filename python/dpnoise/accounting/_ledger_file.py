@@ -95,7 +95,7 @@ def _hash(before: str, row: Sequence[object]) -> str:
 
 
 def _read(connection: sqlite3.Connection, known: State | None) -> State:
-    """Read a ledger, from `known` on if that is given; TypeError or ValueError if it does not agree with its hash."""
+    """Read a ledger, from `known` on if given; raise TypeError or ValueError if its hash does not match."""
     ((*columns, spends, recorded),) = connection.execute("SELECT * FROM budget")
     terms = tuple(columns)
     state = known or State(terms, 0, ("0", "0"), _hash("", terms))
@@ -119,7 +119,7 @@ def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) 
 class LedgerFile:
     """A ledger's file, and this process's connection to it.
 
-    With `budget` it is made if it does not exist.
+    With `budget` the file is created if it does not exist.
     """
 
     def __init__(self, path: Path, *, budget: PrivacyCost | None = None, readonly: bool = False) -> None:
@@ -138,7 +138,7 @@ class LedgerFile:
             _FILES.add(self)
 
     def state(self) -> State:
-        """Read and verify what this process has not read before."""
+        """Read and verify the rows that this process has not read before."""
         with self._transaction("BEGIN") as (_, state):
             return state
 
@@ -189,7 +189,7 @@ class LedgerFile:
                     if self.committing:  # a row that can be read now may still be lost with the power
                         self.committing = _read(connection, state) != state
                 except (sqlite3.Error, TypeError, ValueError):
-                    self.close()  # which undoes it, too
+                    self.close()  # which rolls back, too
                 raise
 
     def _verified(self, connection: sqlite3.Connection, known: State | None) -> State:
@@ -213,11 +213,11 @@ class LedgerFile:
                     time.sleep(0.01)
 
     def _write_empty(self, budget: PrivacyCost) -> None:
-        """Write a ledger without spends; it is there as a whole or not at all, so that an empty file is none."""
+        """Write a ledger without spends, atomically, so that an empty file is never a ledger."""
         terms = *(str(decimal_of(part)) for part in (budget.epsilon, budget.delta)), budget.relation
         target = self.path.resolve()
         for left in (target.with_name(f"{target.name}-{kind}") for kind in ("journal", "wal")):
-            if left.exists():  # SQLite would restore the old pages in it
+            if left.exists():  # SQLite would restore its old pages
                 raise LedgerError(
                     f"{str(self.path)!r} cannot be made: {str(left)!r} belongs to a ledger that was here; restore "
                     f"that, or remove this file, too"
@@ -248,7 +248,7 @@ class LedgerFile:
                 check_same_thread=False,
             )
             try:
-                connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory without the journal, too
+                connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and syncs the directory without the journal
                 connection.execute(f"PRAGMA query_only = {self.readonly:d}")
                 self._check_kind(connection)
             except BaseException:
@@ -286,7 +286,7 @@ class LedgerFile:
     def _found(self) -> tuple[int, int]:
         status = self.path.stat()
         if status.st_nlink > 1 and not self.path.is_dir():
-            # Each name would have its own journal, and a spend that was cut short by one name stay so by the other.
+            # Each name would have its own journal: a spend interrupted under one name would stay so under the other.
             raise LedgerError(f"{str(self.path)!r} is one of {status.st_nlink} hard links; a ledger must have one name")
         return status.st_dev, status.st_ino
 
@@ -297,7 +297,7 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise LedgerError(self._explanation(str(error))) from error
-        except UnicodeDecodeError as error:  # by the module sqlite3, of a message that quotes damaged text
+        except UnicodeDecodeError as error:  # raised by sqlite3 for a message that quotes damaged text
             raise LedgerError(self._damaged()) from error
         except OSError as error:
             raise LedgerError(self._explanation(error.strerror or str(error))) from error

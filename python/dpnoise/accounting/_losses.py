@@ -1,4 +1,4 @@
-"""Upper bounds on the privacy loss of one release, for the accountant; what else it needs of a mechanism.
+"""Upper bounds on the privacy loss of one release, and the interface of mechanisms, for the accountant.
 
 Every class but `Mechanism` stands for a pair of distributions that dominates the mechanism for all neighbours: no test
 distinguishes the releases of two neighbouring data sets better than these two distributions.
@@ -149,7 +149,7 @@ class ApproximateLoss(PrivacyLoss):
 
     epsilon: float
     delta: float = 0.0
-    sample_rate: float = 1.0  # which the other two account for already
+    sample_rate: float = 1.0  # epsilon and delta account for it already
 
     def __post_init__(self) -> None:
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
@@ -348,7 +348,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
 @dataclass(frozen=True)
 class RepeatedLoss(PrivacyLoss):
-    """Several releases of one loss as a single release: a whole run, which cannot be sampled once more."""
+    """Several releases of one loss as a single release: a whole run, which cannot be sampled again."""
 
     loss: PrivacyLoss
     times: int
@@ -390,7 +390,7 @@ def _log_cosh(x: Floats) -> Floats:
 
 
 def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:
-    """Make the distribution of the losses of a kind of noise by dp-accounting, whose word for its scale differs."""
+    """Make the loss distribution of a kind of noise by dp-accounting, which names the scale differently."""
     make = getattr(require("dp_accounting", "accounting").pld.privacy_loss_distribution, f"from_{noise}_mechanism")
     return make(scale, value_discretization_interval=_INTERVAL, sampling_prob=sample_rate, **options)
 

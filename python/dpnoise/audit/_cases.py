@@ -87,7 +87,7 @@ def _selection(*, epsilon: float, delta: float) -> SimpleNamespace:
     return SimpleNamespace(release=selection.should_keep, epsilon=epsilon, delta=delta)
 
 
-# Unary encoding has no epsilon that could be given, and the reports of people with a memo are not independent.
+# Unary encoding takes no epsilon, and the reports of people with a memo are not independent.
 _FAMILIES: Final = [
     family for family in local.FAMILIES.values() if not (family.keeps_memo or family.protocol is local.UnaryEncoding)
 ]

@@ -1,4 +1,4 @@
-"""Functions on NumPy arrays as custom calls of XLA: they read and write arrays where they are.
+"""Functions on NumPy arrays as custom calls of XLA: they read and write arrays in place.
 
 JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function
 interface hands over pointers instead. The structures follow ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.

@@ -75,7 +75,7 @@ _PATCH: Final = Patch(_replacements)
 
 
 def _patched_when_read(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Compute the results of a pipeline under the patch, at any time."""
+    """Compute the results of a pipeline under the patch, whenever they are read."""
 
     @wraps(method)
     def made(*arguments: Any, **more: Any) -> Any:

@@ -55,7 +55,7 @@ class Agreement:
             )
 
     def domain_of(self, protocol: Announced, name: str) -> list[str]:
-        """Return the labels of the values where only --domain-file says them; none if reports are not about values."""
+        """Return the labels of the values if only --domain-file has them; none if reports are not about values."""
         if not isinstance(protocol, local.FrequencyProtocol):
             if self.domain is not None:
                 kind = type(protocol).__name__

@@ -137,7 +137,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[i
 
 
 def _of_usage(error: Any, words: Sequence[str]) -> str:
-    """Return the message of the option parser in one line; of two numbers there may be one, the last word."""
+    """Return the message of the option parser in one line; of two numbers the last word may be the only one."""
     message = " ".join(error.format_message().replace("Value error, ", "").split())
     option = getattr(error, "option_name", "")
     last = words[-1].removeprefix(f"{option}=") if words else ""

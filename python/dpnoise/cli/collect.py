@@ -1,4 +1,4 @@
-"""Counting files of reports: each one whole or not at all, and none twice."""
+"""Counting files of reports: each file entirely or not at all, and no file twice."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -53,11 +53,11 @@ def collected(
     framing: local.Framing | None,
     threads: int | None,
 ) -> Iterator[Collection]:
-    """Count files, on top of the state in `target`, and keep the state there but for the last files, whose turn it is.
+    """Count files, on top of the state in `target`, and save the state there, except after the last files.
 
-    They are Parquet files of reports, or with a framing files of messages. A file that cannot be used is noted, beside
-    those that have failed already, and leaves no trace in the counts. What has been counted and not been saved yet is
-    for `Collection.save` in the block, unless that ends with an error.
+    The files are Parquet files of reports or, with a framing, files of messages. An unusable file is noted beside those
+    that have failed already, and leaves no trace in the counts. The block saves the remaining counts by
+    `Collection.save`, unless it ends with an error.
     """
     collection = Collection(target, failed=failed)
     if target is not None and target.path.exists():
@@ -70,7 +70,7 @@ def collected(
     try:
         _count(files, collection, agreement, framing, threads)
         yield collection
-    except (OutputError, typer.Exit):  # saving it has been tried
+    except (OutputError, typer.Exit):  # the save has been tried
         raise
     except BaseException as error:
         with signals.ignored():

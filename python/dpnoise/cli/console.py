@@ -64,7 +64,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
-    """Return a number with as many decimals as two digits of its error have; without an error in the other format."""
+    """Return a number with the decimals of two digits of its error; without an error, in the format `otherwise`."""
     if isinstance(number, int):
         return f"{number:,}"
     if not error or not math.isfinite(error):
@@ -79,7 +79,7 @@ def quantity(n: int, noun: str) -> str:
 
 
 def guarantee(epsilon: float, delta: float) -> str:
-    """Return a guarantee in words: a delta of 0 is not named."""
+    """Return a guarantee in words: a delta of 0 is omitted."""
     return f"epsilon {epsilon:g}" + (f", delta {delta:g}" if delta else "")
 
 

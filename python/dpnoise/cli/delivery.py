@@ -71,9 +71,9 @@ class Stdout:
 
 @contextmanager
 def guarded_stdout(program: bool) -> Iterator[None]:
-    """Have what is printed in the block pass through `Stdout`; `program` says that the process is for nothing else."""
+    """Send printed output of the block through `Stdout`; `program` says that the process does nothing else."""
     if program and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # an answer must not be lost to a name that is not encodable
+        sys.stdout.reconfigure(errors="backslashreplace")  # an unencodable name must not lose an answer
     stdout = Stdout(sys.stdout)
     try:
         with redirect_stdout(cast(TextIO, stdout)):
@@ -89,7 +89,7 @@ def check_stdout() -> None:
 
 
 def deliver(*steps: Callable[[], object]) -> None:
-    """Take every step, also after a failure; then raise an error that names the failed ones."""
+    """Take every step, even after a failure; then raise an error that names the failed steps."""
     failed = []
     for step in steps:
         try:

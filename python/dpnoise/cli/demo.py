@@ -103,7 +103,7 @@ def _root_mean_square(errors: NDArray[np.float64]) -> float:
 
 
 def _reason_not_to_draw() -> str | None:
-    """Return the line that says that matplotlib is missing, if it is: the demo is worth it without a chart."""
+    """Return the line that says that matplotlib is missing, if it is: the demo is useful without a chart."""
     try:
         plots.require_matplotlib()
     except ImportError as error:

@@ -183,7 +183,7 @@ def estimate(
 def _check_targets(
     output: Path | None, plot: Path | None, state: Path | None, changed: Path | None, inputs: list[Path]
 ) -> None:
-    """Refuse targets that cannot be written, or that would replace one another, an input or what is no estimate."""
+    """Refuse targets that cannot be written, or replace one another, an input or a file other than an estimate."""
     if changed is not None:
         check_target(changed, inputs)
     taken = [*inputs, *filter(None, (state,))]

@@ -27,7 +27,7 @@ Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_silence, help="Show no progress and no notes on stderr; errors stay.")
 ]
 
-_MOST_DIGITS: Final = 30  # an exponent is short to write, and its number may not be
+_MOST_DIGITS: Final = 30  # a short exponent may stand for a long number
 
 
 def whole_number(text: str | int) -> int:
@@ -50,7 +50,7 @@ def ranges(text: str) -> list[tuple[int, int]]:
 
 
 def two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
-    """Read the two numbers of an option, which both are shown if one is none."""
+    """Read the two numbers of an option; the error for an invalid one shows both."""
     if value is None:
         return None
     try:
@@ -60,7 +60,7 @@ def two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
 
 
 def read_domains(columns: Sequence[str], texts: Sequence[str], files: Sequence[Path]) -> list[Domain | None]:
-    """Return the domain of each column; of a single one it may be missing."""
+    """Return the domain of each column; a single column may lack one."""
     if texts and files:
         raise InputError("give either --domain or --domain-file, not both")
     domains = [*(read_domain(text, None) for text in texts), *(read_domain(None, file) for file in files)]
@@ -80,7 +80,7 @@ def read_domain(text: str | None, file: Path | None) -> Domain | None:
 
 
 def read_texts(text: str | None, file: Path | None, option: str) -> list[str] | None:
-    """Return what is given as comma-separated `text` of an option, or as the lines of its `file`, if anything is."""
+    """Return the texts of an option, from the comma-separated `text` or the lines of `file`, if either is given."""
     if text is not None and file is not None:
         raise InputError(f"give either {option} or {option}-file, not both")
     if text is not None:

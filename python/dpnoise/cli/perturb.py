@@ -249,7 +249,7 @@ def _refuse_to_guess(protocol: type[local.Protocol]) -> None:
 
 
 def _filled(values: pa.Array, fill: pa.Scalar | None, labels: Sequence[str] | None, column: str) -> pa.Array:
-    """Return the values with another one in place of missing ones."""
+    """Return the values with missing values replaced."""
     if fill is not None:
         return values.fill_null(fill)
     if values.null_count:
@@ -276,7 +276,7 @@ def _perturbed(
 
 
 def _scaled(values: pa.Array, bounds: tuple[float, float]) -> NDArray[np.float64]:
-    """Clamp values to the bounds, and map these to -1 and 1."""
+    """Clamp values to the bounds, and map the bounds to -1 and 1."""
     lower, upper = bounds
     with np.errstate(all="ignore"):  # a warning would reveal a row
         distances = np.clip(values.to_numpy(zero_copy_only=False), lower, upper) - (lower / 2 + upper / 2)

@@ -65,9 +65,9 @@ RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
 
 
 def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a command an option for each parameter of a protocol, which it gets as ``**parameters``.
+    """Add an option for each parameter of a protocol to a command, which gets them as ``**parameters``.
 
-    Those that only protocols with a `memo` take are hidden on request: they are for the error of a protocol.
+    Options that only protocols with a `memo` take are hidden on request: they serve the error of a protocol.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:

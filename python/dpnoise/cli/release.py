@@ -287,7 +287,7 @@ def _record(
 
 
 def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[float | None, str | None]:
-    """Return what the noise may have done to each number, or why that is not known; the rows are public."""
+    """Return the error of each number from the noise, or why it is unknown; the number of rows is public."""
     try:
         if isinstance(question, queries.Mean | queries.Variance):
             return question.error(level, rows=rows), None
@@ -319,7 +319,7 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
 
 def _answers(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
-        edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: rounding may give one name to two
+        edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
         names = [f"[{low}, {high})" for low, high in pairwise(edges)]
         names[-1] = f"{names[-1][:-1]}]"  # only the last bin has its upper edge
         return list(zip(names, answer.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Parquet files of reports about one column or several: what perturb writes, and estimate reads."""
+"""Parquet files of reports about one column or several, written by perturb and read by estimate."""
 
 import json
 import secrets
@@ -32,7 +32,7 @@ _BOUNDS_KEY: Final = b"dpnoise.bounds"
 
 @dataclass(frozen=True)
 class Reports:
-    """A file of reports, and what its metadata say about them, as far as they do."""
+    """A file of reports, and what its metadata, if any, say about the reports."""
 
     path: str
     protocol: Announced | None

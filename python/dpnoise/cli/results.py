@@ -30,7 +30,7 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
     protocol = _labelled(state)
     takes = dict(signature(type(protocol).estimate).parameters)
     if isinstance(protocol, local.AttributesProtocol):
-        del takes["candidates"]  # these are not texts, but for each attribute
+        del takes["candidates"]  # candidates are given for each attribute, not as texts
     kind = type(protocol).__name__
     for name, one in takes.items():
         if one.default is Parameter.empty and name not in ("self", "collected", *options):

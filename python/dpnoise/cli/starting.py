@@ -23,7 +23,7 @@ def end(number: int, _: object) -> None:
 def answer_signals() -> None:
     """Answer the signals of this process until the program does."""
     for number in NAMES:
-        if _signal.getsignal(number) not in (_signal.SIG_IGN, None):  # nohup has it ignored
+        if _signal.getsignal(number) not in (_signal.SIG_IGN, None):  # nohup ignores it
             try:
                 _signal.signal(number, end)
             except ValueError:  # only the main thread gets signals

@@ -40,7 +40,7 @@ class State:
             raise InputError(f"{name} has another domain than {self.name}")
 
     def joined(self, other: "State") -> "State":
-        """Return this state with the counts of another one; refuse one with a file that this one has, too.
+        """Return this state with the counts of another state; refuse a state that shares a file with this one.
 
         Takes ownership of `other`: the counts are added to its counts. This state does not change, so it is intact
         after an interrupt.

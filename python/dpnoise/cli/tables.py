@@ -66,7 +66,7 @@ NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), "number")
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is read once, in batches: each with the part of `total`, in rows or bytes, that it is."""
+    """A column that is read once, in batches, each with its share of `total`, in rows or bytes."""
 
     total: int
     unit: Literal["rows", "bytes"]
@@ -129,7 +129,7 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
 
 
 def _csv_stream(path: Path) -> tuple[pa.NativeFile, pa.NativeFile]:
-    """Open a file, and what is compressed in it."""
+    """Open a file, and a stream of its decompressed content."""
     raw = native_file(path)
     return raw, pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
 

@@ -1,4 +1,4 @@
-"""The tasks of all engines: count a part of the reports into a state, and merge states. And reports as an Arrow column.
+"""The tasks of all engines: count a part of the reports into a state, merge states, make an Arrow column of reports.
 
 Counting and merging are pure functions of their arguments, so an engine may run them repeatedly and concurrently. The
 state of each part must enter the merge exactly once; each engine takes it from its task results, never from side

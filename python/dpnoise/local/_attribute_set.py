@@ -154,7 +154,7 @@ def _unpickled(text: str, domains: dict[str, Labels]) -> AttributeSet:
 
 
 def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_missing: bool = False) -> None:
-    """Refuse what is no mapping, or not of the names of the attributes, and of all unless some may be missing."""
+    """Refuse anything but a mapping from names of the attributes, from all names unless some may be missing."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{what} must be a mapping by the names of attributes, got {type(given).__name__}")
     unknown = [name for name in given if name not in attributes]

@@ -187,7 +187,7 @@ class AttributesProtocol(AttributeSet):
         return self._native.variance(attribute, n, at)
 
     def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> LocalAccumulator:
-        """Return what was counted until now, or the counts of the reports."""
+        """Return the given accumulator, or a new one with the given reports."""
         if not isinstance(collected, AnyAccumulator):
             accumulator = self.accumulator()
             accumulator.add(collected, threads=threads)

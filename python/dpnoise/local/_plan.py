@@ -247,10 +247,10 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
     """
     if not isinstance(attributes, Mapping):
         raise TypeError(f"attributes must be a mapping of names to numbers, got {type(attributes).__name__}")
-    plan(n, 2, epsilon)  # refuses n and epsilon, which are of no attribute
+    plan(n, 2, epsilon)  # refuses invalid n and epsilon, which belong to no attribute
     candidates = [_most_accurate(Sampled, n, attributes, epsilon)]
     share = real_down(fraction_of(epsilon) / len(attributes), "epsilon")
-    # All else was found right for Sampled.
+    # All other errors were raised for Sampled.
     with suppress(ParameterError):
         candidates.append(_most_accurate(Split, n, attributes, share))
     candidates.sort(key=lambda candidate: math.fsum(error**2 for error in candidate.standard_deviations.values()))

@@ -71,7 +71,7 @@ class Protocol(Specification):
 
     def _vector(self, values: Any) -> NDArray[Any]:
         """Copy people's values to an array that the randomiser takes, if they are of the right kind."""
-        raise NotImplementedError  # by those whose clients keep a memo
+        raise NotImplementedError  # raised by protocols whose clients keep a memo
 
     def _limits(self) -> tuple[float, float]:
         """Return the smallest and the largest number that the randomiser takes."""
@@ -110,7 +110,7 @@ class Protocol(Specification):
 def _check_question(question: str) -> None:
     """Refuse all spellings of a name but one: each has permanent answers of its own.
 
-    None is turned into another one, so that the answers do not depend on the version of Unicode of a device.
+    No spelling is converted, so that the answers do not depend on a device's version of Unicode.
     """
     if not isinstance(question, str):
         raise TypeError(f"question must be a str, got {type(question).__name__}")

@@ -117,7 +117,7 @@ class Mechanism(ByName):
 
 
 def _shown(value: Any) -> str:
-    """Show a parameter; of a function the name alone, since what it holds may be private."""
+    """Show a parameter; of a function only the name, since its content may be private."""
     return str(getattr(value, "__qualname__", type(value).__qualname__)) if callable(value) else repr(value)
 
 

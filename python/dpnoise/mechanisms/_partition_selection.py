@@ -145,7 +145,7 @@ class NoiseBuffer:
         try:
             return self._native.release(x)
         except (TypeError, ParameterError):
-            real(x, "x")  # names the parameter, which is another one there
+            real(x, "x")  # the native error names another parameter
             raise
 
 

@@ -78,7 +78,7 @@ class OfMoments(Query):
     @property
     @abstractmethod
     def _widest(self) -> float:
-        """How far two answers can be from each other."""
+        """Return the largest difference of two answers."""
 
     @abstractmethod
     def _error(self, moments: list[float]) -> float:

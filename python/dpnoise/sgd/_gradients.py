@@ -26,7 +26,7 @@ def gradients_of(gradients: Any) -> Floats:
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     if given.ndim != 2 or given.shape[1] == 0:
-        found = f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"  # the number of examples is private
+        found = f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"  # their number is private
         raise ParameterError(
             "gradients must be of shape (examples, parameters), a row for each example with all of its parameters"
             f" (reshape and concatenate those of several layers), got {found}"
@@ -45,7 +45,7 @@ def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: 
             found = "a single number" if isinstance(array, np.ndarray) else type(array).__name__
             raise TypeError(f"gradients must be arrays with a row for each example, got {found}")
     if len(set(map(len, gradients))) > 1:
-        raise ParameterError("gradients must have the same number of rows in all arrays")  # how many is private
+        raise ParameterError("gradients must have the same number of rows in all arrays")  # their number is private
     arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]
     width = sum(math.prod(array.shape[1:]) for array in arrays)
     if width == 0:
@@ -67,7 +67,7 @@ def _matrix(array: NDArray[Any], dtype: np.dtype[Any]) -> Floats:
 
 
 def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    """Say whether the array can be read in place, among others of that dtype in common."""
+    """Say whether the array can be read in place, if ``dtype`` is the common dtype of all arrays."""
     usable = dtype in (np.float32, np.float64) and array.dtype == dtype
     return usable and array.flags.c_contiguous and array.flags.aligned
 

@@ -17,7 +17,7 @@ from dpnoise._parameters import integer
 from dpnoise.audit._report import Report
 
 _COUNTS: Final = range(100, 2**40)
-_KEPT: Final = 0.99  # the slowest calls were interrupted by other work of the machine
+_KEPT: Final = 0.99  # other work of the machine interrupted the slowest calls
 _LEAK: Final = 4.5  # standard deviations, as usual in tests of side channels
 _GROUPS: Final = 10
 

@@ -139,7 +139,7 @@ def _laplace(epsilon: float, delta: float, sensitivity: float) -> dpnoise.Laplac
 
 
 def as_float(value: Any) -> float:
-    """Return a number as a float, if it is one; no message may show it."""
+    """Return a value as a float, if it is a number; no message may show it."""
     try:
         found = float(value)
     except OverflowError:

@@ -1,7 +1,7 @@
 """The bases of the mechanisms: the source of randomness, pickling, and arrays.
 
-Beside them folding into bounds, without the host's recursion, which can be as deep as the noise is large; and numbers
-that follow from the host's parameters, rounded in the private direction.
+Also folding into bounds without the host's recursion, whose depth grows with the noise; and numbers derived from the
+host's parameters, rounded in the private direction.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class SecureNoise:
         host = next((base for base in cls.__bases__ if base.__module__.startswith("diffprivlib.")), None)
         if host is not None:
             cls.__signature__ = inspect.signature(host)  # type: ignore[attr-defined]
-        elif "__init__" in vars(cls):  # a user's own
+        elif "__init__" in vars(cls):  # a user's own constructor
             shown = inspect.signature(cls.__init__)
             cls.__signature__ = shown.replace(parameters=[*shown.parameters.values()][1:])  # type: ignore[attr-defined]
 

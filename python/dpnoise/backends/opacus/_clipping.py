@@ -1,4 +1,4 @@
-"""Per-sample gradients in, their clipped sum in whole steps of a grid out; tensors where they are."""
+"""Clipped sums of per-sample gradients in whole steps of a grid; tensors stay on their device."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dpnoise.backends.opacus._host import torch
 
 Tensor = Any  # torch.Tensor
 
-# Rows are worked on by a device as doubles, so many numbers at a time.
+# Devices process rows as doubles, this many numbers at a time.
 _NUMBERS: Final = 2**24
-# Of what a norm should be: more than all roundings of doubles on the way can take.
+# The factor on the largest norm, further below 1 than all roundings of doubles together.
 _SHRINKAGE: Final = 1 - 2.0**-48
-# Rows with a number that is larger count as zeros, as those with a NaN do.
+# Rows with a larger number count as zeros, as rows with a NaN do.
 _LARGEST: Final = 2.0**511
 _SMALLEST_EXPONENT: Final = -1000
 
@@ -37,7 +37,7 @@ def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[l
     The steps of an example depend on nothing but its own gradient: over its numbers, too, integers are added up.
     """
     if len(set(map(len, gradients))) > 1:
-        raise ParameterError("gradients must have the same number of rows in all arrays")  # how many is private
+        raise ParameterError("gradients must have the same number of rows in all arrays")  # their number is private
     sums = [torch.zeros(tensor.shape[1:], dtype=torch.int64, device=tensor.device) for tensor in gradients]
     unit = 1 / _gradients.mechanism(clip_norm, 1.0).granularity  # exact, a power of two
     width, unclipped = sum(map(_width, gradients)), 0

@@ -117,7 +117,7 @@ class DPOptimizer(optimizers.DPOptimizer):
         """Add discrete Gaussian noise on the grid, and give the result as ``grad``."""
         for p in self.params:
             flags._check_processed_flag(p.summed_grad)
-        # The base optimizer uses every gradient, also one without noise.
+        # The base optimizer uses every gradient, even one without noise.
         for p in self._frozen():
             p.grad = None
         parts = zip(self._parts(), self._clip_norms, self._noise_multipliers(), strict=True)

@@ -28,7 +28,7 @@ class DistributedPoissonSampler(samplers.DistributedUniformWithReplacementSample
 
     def __iter__(self) -> Iterator[list[int]]:
         indices = np.arange(self.total_size)
-        if self.shuffle:  # by a public seed, which all workers have
+        if self.shuffle:  # with a public seed that all workers share
             generator = torch.Generator().manual_seed(self.shuffle_seed + self.epoch)
             indices = torch.randperm(self.total_size, generator=generator).numpy()
         own = indices[self.rank :: self.num_replicas]
