@@ -12,7 +12,7 @@ Tensor = Any  # torch.Tensor
 
 # Devices process rows as doubles, this many numbers at a time.
 _NUMBERS: Final = 2**24
-# The factor on the largest norm, further below 1 than all roundings of doubles together.
+# A factor further below 1 than all roundings of doubles together can raise a norm.
 _SHRINKAGE: Final = 1 - 2.0**-48
 # Rows with a larger number count as zeros, as rows with a NaN do.
 _LARGEST: Final = 2.0**511
