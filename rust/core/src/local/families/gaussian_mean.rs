@@ -28,8 +28,8 @@ use crate::local::chance::likelihood::check_epsilon;
 use crate::local::family::Family;
 use crate::local::mean::MeanLaw;
 use crate::local::parameters::{Arguments, Parameter};
-use crate::local::reports::grid::{ROUNDING_BYTES, check_signed};
-use crate::local::reports::noisy_sums::{MAX_UNIT_LOG2, NoisySums};
+use crate::local::reports::grid::check_signed;
+use crate::local::reports::noisy_sums::{MAX_UNIT_LOG2, NoisySums, ROUNDED_BITS};
 use crate::local::spec::{Field, Given};
 use crate::params::{Ratio, Scale};
 use crate::rng::AnyRng;
@@ -138,8 +138,7 @@ impl Family for GaussianMean {
     }
 
     fn random_bits(&self) -> usize {
-        // About as many for the noise of a number as for its rounding.
-        8 * 2 * ROUNDING_BYTES
+        ROUNDED_BITS
     }
 
     fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {

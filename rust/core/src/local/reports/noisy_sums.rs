@@ -43,6 +43,9 @@ const SCALES: u32 = 64;
 /// The largest number of units, as a power of two.
 pub(crate) const MAX_UNIT_LOG2: u32 = 20;
 
+/// The random bits of a rounded number: its noise takes about as many as its rounding.
+pub(crate) const ROUNDED_BITS: usize = 8 * 2 * ROUNDING_BYTES;
+
 /// The encoding of numbers with noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoisySums {
