@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benches.libraries import LIBRARIES, library
-from benches.page import number
+from benches.page import RIVALS, front_parts, number
 from benches.record import WHOLE, kept
 
 ROOT = Path(__file__).parents[2]
@@ -150,13 +150,7 @@ def test_linked_files_exist(name):
 
 PAGE = text("README.md")
 RECORD = kept()[WHOLE]
-ENTRANTS = {
-    "**dpnoise**": RECORD.ours,
-    "OpenDP": "opendp",
-    "diffprivlib": "diffprivlib",
-    "python-dp (Google)": "python-dp",
-    "NumPy": "NumPy laplace, PCG64",
-}
+ENTRANTS = {"**dpnoise**": RECORD.ours, "python-dp (Google)": "python-dp", **RIVALS}
 """The entrants of the record by the first cells of the rows."""
 
 
@@ -180,7 +174,7 @@ def known():
     ns = {name: number(table.amounts[entrant]["10"]) for name, entrant in ENTRANTS.items()}
     return (
         {name: [library.exact, library.secure, ns[name]] for name, library in libraries.items()},
-        {name: number(table.factors(RECORD.ours, ENTRANTS[name])["10"]) for name in ("OpenDP", "diffprivlib", "NumPy")},
+        {name: figure for name, figure in front_parts(RECORD).items() if name in RIVALS},
         [ns["**dpnoise**"]],
         [RECORD.date, RECORD.cpu, RECORD.instruction_set],
     )

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -49,7 +49,12 @@ def ranges(text: str) -> list[tuple[int, int]]:
         raise typer.BadParameter(f"{text!r} is not a list of ranges, such as 0:17,18:64.") from None
 
 
-def two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
+def two_numbers(metavar: str, text: str) -> Any:
+    """Return an option that takes two numbers."""
+    return typer.Option(metavar=metavar, parser=str, callback=_two_numbers, help=text)
+
+
+def _two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
     """Read the two numbers of an option; the error for an invalid one shows both."""
     if value is None:
         return None

@@ -27,7 +27,7 @@ from dpnoise.cli.protocols import (
     protocol_of,
     with_parameters,
 )
-from dpnoise.cli.reports import Announced, Meaning, report_writer
+from dpnoise.cli.reports import Announced, Meaning, middle_and_half, report_writer
 from dpnoise.sensitivity import check_bounds
 
 
@@ -61,11 +61,9 @@ def perturb(
     ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            parser=str,
-            callback=two_numbers,
-            help=f"{', '.join(MEANS)}: the public bounds that -1 and 1 stand for, to which values are clamped.",
+        two_numbers(
+            "LOW HIGH",
+            f"{', '.join(MEANS)}: the public bounds that -1 and 1 stand for, to which values are clamped.",
         ),
     ] = None,
     split: Annotated[
@@ -277,8 +275,8 @@ def _perturbed(
 
 def _scaled(values: pa.Array, bounds: tuple[float, float]) -> NDArray[np.float64]:
     """Clamp values to the bounds, and map the bounds to -1 and 1."""
-    lower, upper = bounds
+    middle, half = middle_and_half(*bounds)
     with np.errstate(all="ignore"):  # a warning would reveal a row
-        distances = np.clip(values.to_numpy(zero_copy_only=False), lower, upper) - (lower / 2 + upper / 2)
-        scaled: NDArray[np.float64] = np.clip(distances / (upper / 2 - lower / 2), -1.0, 1.0)
+        distances = np.clip(values.to_numpy(zero_copy_only=False), *bounds) - middle
+        scaled: NDArray[np.float64] = np.clip(distances / half, -1.0, 1.0)
         return scaled

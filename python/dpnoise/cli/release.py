@@ -56,12 +56,7 @@ def release(
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            parser=str,
-            callback=two_numbers,
-            help="The public bounds to which values are clamped, for all but count and histogram.",
-        ),
+        two_numbers("LOW HIGH", "The public bounds to which values are clamped, for all but count and histogram."),
     ] = None,
     q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
     value: Annotated[
@@ -112,12 +107,7 @@ def release(
     ] = None,
     budget: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            metavar="EPSILON DELTA",
-            parser=str,
-            callback=two_numbers,
-            help="The budget of a new ledger. An existing one must have the same.",
-        ),
+        two_numbers("EPSILON DELTA", "The budget of a new ledger. An existing one must have the same."),
     ] = None,
     label: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What the ledger calls this; the question, if not given.")

@@ -42,6 +42,11 @@ class Reports:
     """Reads the reports a piece at a time, of at most so many rows."""
 
 
+def middle_and_half(lower: float, upper: float) -> tuple[float, float]:
+    """Return what 0 stands for, and half the distance of the bounds that -1 and 1 stand for."""
+    return lower / 2 + upper / 2, upper / 2 - lower / 2
+
+
 @contextmanager
 def report_writer(target: BinaryIO, protocol: Announced, meaning: Meaning | None) -> Iterator[Callable[[Any], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as the protocol made them."""

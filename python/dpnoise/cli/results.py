@@ -8,7 +8,7 @@ from typing import Any, Final
 from dpnoise import ParameterError, local
 from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded
 from dpnoise.cli.protocols import name_of, option_of
-from dpnoise.cli.reports import Meaning
+from dpnoise.cli.reports import Meaning, middle_and_half
 from dpnoise.cli.state import State
 
 _SHOWN: Final = 40
@@ -68,8 +68,7 @@ def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None, meaning:
         attributes = [name for name, part in parts for _ in part["value"]]
         return {"attribute": attributes, **{name: [x for _, part in parts for x in part[name]] for name in _COUNTS}}
     if isinstance(estimate, local.MeanEstimate):
-        lower, upper = map(float, meaning or (-1, 1))
-        middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+        middle, half = middle_and_half(*map(float, meaning or (-1, 1)))
         offsets = (middle, 0.0, middle, middle)
         return {name: [offset + half * getattr(estimate, name)] for name, offset in zip(_MEAN, offsets, strict=True)}
     columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
