@@ -99,15 +99,15 @@ def test_a_tree_of_another_shape_is_caught() -> None:
 
 def test_counts_quantiles_and_the_whole() -> None:
     protocol = local.HierarchicalRange(k=100, epsilon=4.0)
-    values = np.repeat(np.arange(100), 2_000)
+    values = np.repeat(np.arange(100), 20_000)
     collected = protocol.accumulator()
-    collected.add(protocol.perturb(values[:100_000]))
-    collected.add(protocol.perturb(values[100_000:]))
+    collected.add(protocol.perturb(values[:1_000_000]))
+    collected.add(protocol.perturb(values[1_000_000:]))
     estimate = protocol.estimate(collected, level=0.9)
     assert estimate.counts.shape == (100,)
-    assert estimate.counts.sum() == pytest.approx(200_000)
+    assert estimate.counts.sum() == pytest.approx(2_000_000)
     whole = estimate.range(0, 99)
-    assert (whole.count, whole.standard_error) == (pytest.approx(200_000), pytest.approx(0.0, abs=1e-3))
+    assert (whole.count, whole.standard_error) == (pytest.approx(2_000_000), pytest.approx(0.0, abs=1e-3))
     part = estimate.range(20, 39)
     assert part.count == pytest.approx(estimate.counts[20:40].sum())
     assert (part.upper - part.count) / part.standard_error == pytest.approx(1.6449, abs=1e-4)
@@ -116,8 +116,8 @@ def test_counts_quantiles_and_the_whole() -> None:
     assert estimate.quantile(0.5) == pytest.approx(49, abs=5)
     single = local.OptimizedUnaryEncoding(k=100, epsilon=4.0)
     assert local.HierarchicalRange(k=100, epsilon=1.0).report_bytes == 2
-    assert repr(estimate).startswith("RangeEstimate(n=200000, rejected=0, level=0.9)\nvalue ")
-    assert single.variance(200_000) > 0
+    assert repr(estimate).startswith("RangeEstimate(n=2000000, rejected=0, level=0.9)\nvalue ")
+    assert single.variance(2_000_000) > 0
     table = estimate.to_pandas()
     assert (table.columns.tolist(), table["count"].tolist()) == (["value", "count"], estimate.counts.tolist())
     with pytest.raises(ValueError, match="read-only"):
