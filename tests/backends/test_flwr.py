@@ -592,8 +592,8 @@ def test_two_updates_are_no_further_apart_than_the_noise_is_for() -> None:
     np.testing.assert_array_equal(steps_of(mod, {"w": np.zeros(d)}, model), np.zeros(d))
 
 
-def test_the_hosts_scale_is_too_small_for_a_large_epsilon() -> None:
-    """The positive control of the scale: the exact delta of the host's formula is more than it promises."""
+def test_the_classical_scale_is_too_small_for_a_large_epsilon() -> None:
+    """The positive control of the scale: its exact delta, of continuous noise, is more than it promises."""
     epsilon, delta = 10.0, 1e-6
     scale = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
     exact = stats.norm.cdf(0.5 / scale - epsilon * scale) - np.exp(epsilon) * stats.norm.cdf(

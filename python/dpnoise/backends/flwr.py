@@ -54,8 +54,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
     ----------
     strategy : flwr.serverapp.strategy.FedAvg
         `FedAvg`, or a strategy that goes on from its average, like `FedAvgM`, `FedProx` and `FedAdam`.
-    noise_multiplier : float
-        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    noise_multiplier : as for `dpnoise.sgd.NoisyGradient`
     clipping_norm : float
         The largest L2 norm of a clipped update, over all arrays of the model; from 2**-80 to 2**80.
     num_sampled_clients : int
@@ -65,12 +64,11 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
 
     Raises
     ------
-    ParameterError
-        When ``strategy`` needs each reply; by ``configure_train``, when an array of the model is not of floating point;
-        and by ``aggregate_train``, when a reply does not fit the model, or replies have different weights. These errors
-        show nothing of a reply, and nothing was drawn; that there is one says that a client sent such a reply.
-    ValueError, InconsistentMessageReplies
-        Where the host raises them.
+    ParameterError, ValueError, InconsistentMessageReplies
+        Where the host raises an error; when ``strategy`` needs each reply; by ``configure_train``, when an array of the
+        model is not of floating point; and by ``aggregate_train``, when a reply does not fit the model, or replies have
+        different weights. No error shows anything of a reply, and nothing was drawn or paid; that there is one says
+        that a client sent such a reply.
 
     Notes
     -----
@@ -117,7 +115,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         return super().configure_train(server_round, arrays, config, grid)
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
-        """Give the wrapped strategy the model with the noisy mean of the updates."""
+        """Let the wrapped strategy go on from the model with the noisy mean of the updates."""
         event = self._pop_pending_event(server_round)
         if self.accountant is not None and event is None:  # no client was asked
             return None, None
@@ -145,7 +143,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         return []
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> None:
-        """Give no metrics."""
+        """Drop the metrics of clients."""
 
     def _mechanism(self) -> NoisyGradient:
         try:
@@ -182,17 +180,15 @@ class LocalDpMod(mods.LocalDpMod):
         The largest L2 norm of a clipped update; from 2**-80 to 2**80.
     sensitivity : float
         The distance of two updates, at least ``2 * clipping_norm``. A larger one makes more noise.
-    epsilon, delta : float
-        Positive, delta below 1. The standard deviation is from 2**-20 to 2**40 steps of the grid, which for the least
+    epsilon, delta : float, positive
+        Delta is below 1. The standard deviation is from 2**-20 to 2**40 steps of the grid, which for the least
         sensitivity and a delta of 1e-5 allows an epsilon from 0.03.
 
     Raises
     ------
-    ParameterError
-        When a parameter is out of range; when an array of the model or of the reply is not of floating point, or the
-        reply's shapes are not those of the model. Flower sends an error to the server then.
-    ValueError
-        Where the host raises it.
+    ParameterError, ValueError
+        When a parameter is out of range. When an array of the model or of the reply is not of floating point, or the
+        reply's shapes are not those of the model, the client raises the error, and Flower sends one to the server.
 
     Notes
     -----
