@@ -6,7 +6,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TUMULT := .venv-tumult
 RUST_SOURCES := $(shell find rust -type f -not -name '*.pyc' -not -path 'rust/ffi/*')
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(RUST_SOURCES)
 
@@ -27,8 +26,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult
-.PHONY: bench-tumult bench-oracles test-torch notebooks release-check everything check-python outputs
+.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr
+.PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -58,9 +57,11 @@ test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
 
-test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
-	$(TUMULT)/bin/python -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
-		tests/test_readme.py -k tumult
+test-tumult: ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
+test-flwr: ## test the backend of Flower, in an environment with its older Typer
+test-tumult test-flwr: test-%: .venv-%/.native
+	.venv-$*/bin/python -m pytest $(wildcard tests/backends/*$**.py tests/statistical/backends/*$**.py) \
+		tests/test_readme.py -k $*
 
 test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus, and the chapter on PyTorch (PyTorch takes 5 GB)
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py tests/test_notebooks.py -k 'opacus or pytorch'
@@ -82,7 +83,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
 	$(BIN)/python -m pytest -m long tests/clients/test_collector.py --numprocesses auto
-	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
+	$(MAKE) bench bench-tumult bench-flwr bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) release-check
 
@@ -111,8 +112,10 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep their record for the site (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, and keep their record
-	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
+bench-tumult: ## run the benchmarks beside Tumult Core, and keep their record
+bench-flwr: ## run the benchmarks beside Flower, and keep their record
+bench-tumult bench-flwr: bench-%: .venv-%/.native
+	.venv-$*/bin/python -m pytest benches/backends/bench_$*.py --benchmark-quiet --quiet --record=$*
 
 bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
@@ -129,9 +132,9 @@ fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=
 docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-outputs: $(VENV)/.native $(VENV)/.extra-test-engines $(TUMULT)/.native ## run the code of the pages, and show what it prints (needs Java 17)
+outputs: $(VENV)/.native $(VENV)/.extra-test-engines .venv-tumult/.native ## run the code of the pages, and show what it prints (needs Java 17)
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python scripts/page_outputs.py
-	$(TUMULT)/bin/python scripts/page_outputs.py docs/backends/tumult.md
+	.venv-tumult/bin/python scripts/page_outputs.py docs/backends/tumult.md
 
 notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
 	$(PYTHON) scripts/notebooks.py dist/notebooks
@@ -149,7 +152,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
-	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .venv-* target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -184,10 +187,10 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	@touch $@
 
 # The same module and files in another environment: the module is of the stable interface, and is compiled once.
-$(TUMULT)/.native: $(VENV)/.native pyproject.toml
-	$(PYTHON) -m venv $(TUMULT)
-	. $(TUMULT)/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release --locked
-	$(TUMULT)/bin/python -m pip install --quiet 'dpnoise[test-tumult]'
+.venv-%/.native: $(VENV)/.native pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	. .venv-$*/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release --locked
+	.venv-$*/bin/python -m pip install --quiet 'dpnoise[test-$*]'
 	@touch $@
 
 include clients/clients.mk

@@ -43,6 +43,14 @@ SUITES = {
             "TestPCA::test_big_epsilon",
         ),
     ),
+    "flwr": Suite(
+        (
+            "framework/py/flwr/common/differential_privacy_test.py",
+            "framework/py/flwr/clientapp/mod/dp_mods_test.py",
+        ),
+        "flwr.clientapp.mod.localdp_mod",
+        expected=("sensitivity must be finite and at least",),
+    ),
     "jax_privacy": Suite(
         ("tests/noise_addition_test.py",),
         "jax_privacy.noise_addition",

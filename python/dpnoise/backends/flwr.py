@@ -1,0 +1,276 @@
+"""Federated learning with Flower and exact noise: `DifferentialPrivacyServerSideFixedClipping` and `LocalDpMod`.
+
+A program imports them instead of Flower's. The strategy wrapper gives central privacy, at the level of clients: it
+clips each client's update on a grid, adds the updates up as integers, and adds exact noise to that sum. The modifier
+gives local privacy: a client sends its own update with exact noise.
+
+Both protect the arrays of a model, and nothing else that a client sends. The strategy wrapper drops the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._errors import ParameterError, require
+from dpnoise.mechanisms import DiscreteGaussian
+from dpnoise.sgd import NoisyGradient
+
+__all__ = ["DifferentialPrivacyServerSideFixedClipping", "LocalDpMod"]
+
+app = require("flwr.app", "flwr")
+strategies: Any = require("flwr.serverapp.strategy", "flwr")
+checks = require("flwr.serverapp.strategy.strategy_utils", "flwr")
+mods: Any = require("flwr.clientapp.mod", "flwr")
+failures = require("flwr.clientapp.mod.centraldp_mods", "flwr")
+
+_log: Final = logging.getLogger("flwr")
+_NEED_EACH_REPLY: Final = (
+    strategies.Bulyan,
+    strategies.FedMedian,
+    strategies.FedTrimmedAvg,
+    strategies.FedXgbBagging,
+    strategies.FedXgbCyclic,
+    strategies.MultiKrum,  # and Krum
+    strategies.QFedAvg,
+)
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyServerSideFixedClipping):
+    """Flower's wrapper of that name, with an exact sum of updates and exact noise.
+
+    A round is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one reply, or by none in its place: an
+    error, or nothing at all. `dpnoise.sgd.epsilon_spent` computes the cost of rounds, with a ``sample_rate`` of 1.
+
+    Parameters
+    ----------
+    strategy : flwr.serverapp.strategy.FedAvg
+        `FedAvg`, or a strategy that goes on from its average, like `FedAvgM`, `FedProx` and `FedAdam`.
+    noise_multiplier : as for `dpnoise.sgd.NoisyGradient`
+    clipping_norm : float
+        The largest L2 norm of a clipped update, over all arrays of the model; from 2**-80 to 2**80.
+    num_sampled_clients : int
+        The divisor of the noisy sum, a public constant.
+    accountant : flwr.supercore.privacy_accounting.PrivacyAccountant, optional
+        As for the host. A round is paid before its noise is drawn.
+
+    Raises
+    ------
+    ParameterError, ValueError, InconsistentMessageReplies
+        Where the host raises an error; when ``strategy`` needs each reply; by ``configure_train``, when an array of the
+        model is not of floating point; and by ``aggregate_train``, when a reply does not fit the model, or replies have
+        different weights. No error shows anything of a reply, and nothing was drawn or paid; that there is one says
+        that a client sent such a reply.
+
+    Notes
+    -----
+    The update of a client is its arrays minus those of the model, and is clipped as `dpnoise.sgd.clip_and_sum` does: an
+    update with a NaN or an infinity counts as zeros, and so does a reply with an error, which makes the host skip the
+    round. The sum with noise is divided and added to the model, and ``strategy`` gets the result as a single reply of
+    weight 1 without other metrics. So whatever it does is post-processing. Each round makes a release, also without any
+    reply. Clients are not asked to evaluate the model, since their metrics would have no noise.
+
+    References
+    ----------
+    McMahan, Ramage, Talwar and Zhang (2018), "Learning differentially private recurrent language models", algorithm 1,
+    with the estimator of a fixed denominator.
+
+    Examples
+    --------
+    >>> from flwr.serverapp.strategy import FedAvg
+    >>> from dpnoise.backends.flwr import DifferentialPrivacyServerSideFixedClipping
+    >>> strategy = DifferentialPrivacyServerSideFixedClipping(
+    ...     FedAvg(), noise_multiplier=1.1, clipping_norm=0.5, num_sampled_clients=100
+    ... )
+    """
+
+    def __init__(
+        self,
+        strategy: Any,
+        noise_multiplier: float,
+        clipping_norm: float,
+        num_sampled_clients: int,
+        *,
+        accountant: Any = None,
+    ) -> None:
+        super().__init__(strategy, noise_multiplier, clipping_norm, num_sampled_clients, accountant=accountant)
+        if not isinstance(strategy, strategies.FedAvg) or isinstance(strategy, _NEED_EACH_REPLY):
+            raise ParameterError(
+                "strategy must be FedAvg or a strategy that goes on from its average, which is all that is released, "
+                f"got {type(strategy).__name__}"
+            )
+        self._mechanism()
+
+    def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+        """Check that the model is of floating point, and ask clients to train it, as the host does."""
+        _arrays_of(arrays)
+        return super().configure_train(server_round, arrays, config, grid)
+
+    def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
+        """Let the wrapped strategy go on from the model with the noisy mean of the updates."""
+        event = self._pop_pending_event(server_round)
+        if self.accountant is not None and event is None:  # no client was asked
+            return None, None
+        model = _arrays_of(self.current_arrays)
+        contents = [reply.content for reply in replies if reply.has_content()]
+        self._check_weights(contents)
+        mechanism, sums = self._mechanism(), np.zeros(sum(array.size for array in model.values()), np.int64)
+        for content in contents:
+            (record,) = content.array_records.values()
+            sums += mechanism.clipped_sum(_update(_arrays_of(record), model))
+        self._compose_release(event)
+        mean = mechanism.add_noise(sums, dtype=np.float64)
+        content = app.RecordDict(
+            {
+                self.strategy.arrayrecord_key: _moved(model, mean),
+                "metrics": app.MetricRecord({self.strategy.weighted_by_key: 1.0}),
+            }
+        )
+        reply = app.Message(content=content, dst_node_id=0, message_type=app.MessageType.TRAIN)
+        return self.strategy.aggregate_train(server_round, [reply])  # type: ignore[no-any-return]
+
+    def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+        """Ask no client to evaluate the model: metrics would have no noise."""
+        _log.info("configure_evaluate: clients are not asked, since their metrics would have no noise")
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> None:
+        """Drop the metrics of clients."""
+
+    def _mechanism(self) -> NoisyGradient:
+        try:
+            return NoisyGradient(
+                clip_norm=self.clipping_norm,
+                noise_multiplier=self.noise_multiplier,
+                expected_batch_size=self.num_sampled_clients,
+            )
+        except (ParameterError, TypeError) as error:
+            text = str(error).replace("clip_norm", "clipping_norm")
+            raise type(error)(text.replace("expected_batch_size", "num_sampled_clients")) from None
+
+    def _check_weights(self, contents: list[Any]) -> None:
+        if not contents:
+            return
+        key = self.strategy.weighted_by_key
+        checks.validate_message_reply_consistency(contents, key, check_arrayrecord=True)
+        if len({metrics[key] for content in contents for metrics in content.metric_records.values()}) > 1:
+            raise ParameterError(
+                f"{key!r} must be the same in all replies: the weight of a client must not exceed that of others, for "
+                "which the noise is, and tells how many examples it has"
+            )
+
+
+class LocalDpMod(mods.LocalDpMod):
+    """Flower's modifier of that name: a client clips its update and adds exact noise to it.
+
+    The arrays of a reply are (epsilon, delta)-differentially private, for neighbours that differ in all that the client
+    has: any update may stand in the place of any other. The other records of the reply are as the client made them.
+
+    Parameters
+    ----------
+    clipping_norm : float
+        The largest L2 norm of a clipped update; from 2**-80 to 2**80.
+    sensitivity : float
+        The distance of two updates, at least ``2 * clipping_norm``. A larger one makes more noise.
+    epsilon, delta : float, positive
+        Delta is below 1. The standard deviation is from 2**-20 to 2**40 steps of the grid, which for the least
+        sensitivity and a delta of 1e-5 allows an epsilon from 0.03.
+
+    Raises
+    ------
+    ParameterError, ValueError
+        When a parameter is out of range. When an array of the model or of the reply is not of floating point, or the
+        reply's shapes are not those of the model, the client raises the error, and Flower sends one to the server.
+
+    Notes
+    -----
+    An update is clipped and rounded as for `DifferentialPrivacyServerSideFixedClipping`. Noise is that of
+    `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid. The host's scale is proved
+    for an epsilon below 1, and may be larger or smaller. Each reply is a release, and the losses of rounds add up.
+
+    References
+    ----------
+    As for `dpnoise.DiscreteGaussian`.
+
+    Examples
+    --------
+    >>> from flwr.clientapp import ClientApp
+    >>> from dpnoise.backends.flwr import LocalDpMod
+    >>> client = ClientApp(mods=[LocalDpMod(clipping_norm=1.0, sensitivity=2.0, epsilon=4.0, delta=1e-6)])
+    """
+
+    def __init__(self, clipping_norm: float, sensitivity: float, epsilon: float, delta: float) -> None:
+        super().__init__(clipping_norm, sensitivity, epsilon, delta)
+        if not 2 * clipping_norm <= sensitivity < math.inf:
+            raise ParameterError(
+                f"sensitivity must be finite and at least 2 * clipping_norm, {2 * clipping_norm!r}, since any update "
+                f"may stand in the place of any other, got {sensitivity!r}"
+            )
+        self._mechanisms(1)
+
+    def __call__(self, msg: Any, ctxt: Any, call_next: Any) -> Any:
+        """Let the client train, and give its reply with the noisy update."""
+        if len(msg.content.array_records) != 1:
+            return failures._handle_multi_record_err("LocalDpMod", msg, app.ArrayRecord)
+        (sent,) = msg.content.array_records.values()
+        model = _arrays_of(sent)
+        reply = call_next(msg, ctxt)
+        if reply.has_error():
+            return reply
+        if len(reply.content.array_records) != 1:
+            return failures._handle_multi_record_err("LocalDpMod", reply, app.ArrayRecord)
+        ((key, received),) = reply.content.array_records.items()
+        if list(received) != list(model):
+            return failures._handle_array_key_mismatch_err("LocalDpMod", reply)
+        clipping, noise = self._mechanisms(sum(array.size for array in model.values()))
+        steps = noise.release(clipping.clipped_sum(_update(_arrays_of(received), model)))
+        reply.content[key] = _moved(model, np.multiply(steps, clipping.granularity))
+        return reply
+
+    def _mechanisms(self, d: int) -> tuple[NoisyGradient, DiscreteGaussian]:
+        """Return what clips an update of d numbers, and what adds the noise in steps of its grid."""
+        try:
+            clipping = NoisyGradient(clip_norm=self.clipping_norm, noise_multiplier=1.0, expected_batch_size=1.0)
+        except (ParameterError, TypeError) as error:
+            raise type(error)(str(error).replace("clip_norm", "clipping_norm")) from None
+        distance = max(2 * Fraction(clipping.sensitivity(d)), Fraction(self.sensitivity))
+        steps = math.ceil(distance / Fraction(clipping.granularity))
+        return clipping, DiscreteGaussian(epsilon=self.epsilon, delta=self.delta, sensitivity=steps)
+
+
+def _arrays_of(record: Any) -> Arrays:
+    """Return the arrays of a record, or refuse those that are not real and of floating point."""
+    arrays = {key: array.numpy() for key, array in record.items()}
+    for key, array in arrays.items():
+        if array.dtype not in (np.float16, np.float32, np.float64):
+            raise ParameterError(
+                f"arrays must be float16, float32 or float64, got {array.dtype} for {key!r}: leave it out of the record"
+            )
+    if not sum(array.size for array in arrays.values()):
+        raise ParameterError("arrays must have at least one number, got none: those of the model go to configure_train")
+    return arrays
+
+
+def _update(received: Arrays, model: Arrays) -> list[NDArray[Any]]:
+    """Return the update of a client, a row of each array."""
+    if {key: array.shape for key, array in received.items()} != {key: array.shape for key, array in model.items()}:
+        raise ParameterError("arrays of a reply must have the keys and shapes of those of the model")
+    with np.errstate(all="ignore"):  # a warning would tell of a single client
+        return [np.subtract(received[key], array)[np.newaxis] for key, array in model.items()]
+
+
+def _moved(model: Arrays, update: NDArray[Any]) -> Any:
+    """Return the model with an update that has noise, in the model's dtypes."""
+    ends = np.cumsum([array.size for array in model.values()])[:-1]
+    moved = app.ArrayRecord()
+    for (key, array), part in zip(model.items(), np.split(update, ends), strict=True):
+        moved[key] = app.Array(np.asarray(array + part.reshape(array.shape), array.dtype))
+    return moved
