@@ -72,7 +72,6 @@ def aim(
     data: mbi.Dataset, workload: Sequence[Any], rho: float, measure: Callable, choose: Callable, rounds: int
 ) -> Any:
     """Return a joint distribution for a workload of marginals, with a budget of rho and at most so many rounds."""
-
     candidates = downward_closure(workload)
     weights = {clique: sum(len({*clique} & {*query}) for query in workload) for clique in candidates}
     single = [clique for clique in candidates if len(clique) == 1]

@@ -72,7 +72,9 @@ def test_a_measurement_is_the_hosts_counts_and_discrete_gaussian_noise_bit_for_b
 
 def test_the_host_fits_a_model_to_measurements() -> None:
     data = some_data(2000)
-    model = mbi.estimation.MirrorDescent().estimate(DOMAIN, ours.measure(data, [("a",), ("b", "c")], rho=1e4), iters=200)
+    model = mbi.estimation.MirrorDescent().estimate(
+        DOMAIN, ours.measure(data, [("a",), ("b", "c")], rho=1e4), iters=200
+    )
     assert np.abs(model.project(("b", "c")).datavector() - data.project(("b", "c")).datavector()).sum() < 20
 
 
@@ -253,6 +255,15 @@ def test_cliques_outside_of_the_domain_are_refused(name: str, cliques: Any, show
 
 
 @pytest.mark.parametrize("name", GOOD)
+def test_marginals_whose_cells_int64_might_not_count_are_refused(name: str) -> None:
+    names = [f"a{number}" for number in range(9)]
+    data = mbi.Dataset({each: np.full(3, 255, np.uint8) for each in names}, mbi.Domain(names, [256] * 9))
+    for most in (9, 5):
+        with pytest.raises(ParameterError, match=r"at most 2\*\*32 cells"):
+            call(name, data, [tuple(names[:most])])
+
+
+@pytest.mark.parametrize("name", GOOD)
 def test_bad_data_is_refused_without_a_private_value_before_anything_is_spent(name: str) -> None:
     data, spent = some_data(), []
     for value in (77, -78, 3):
@@ -410,7 +421,7 @@ def is_fine(noisy: Any) -> Any:
 
 
 def test_low_bits_tell_neighbours_of_float_sums_apart_for_certain_and_ours_have_none() -> None:
-    """In floats a sixth of all empty cells say so themselves, and no other cell does: an infinite loss."""
+    """In floats one empty cell of twelve says so itself, and no other cell does: an infinite loss."""
     n = 50_000
     empty, single = (in_floats(np.full(n, count)) for count in (0, 1))
     assert is_fine(empty).sum() > 1000

@@ -33,6 +33,7 @@ mbi = require("mbi", "mbi")
 Clique = tuple[str | int, ...]
 Spend = Callable[[Mechanism], object]
 
+_CELLS: Final = 2**32
 _ROWS: Final = range(1, 2**31)
 _WEIGHTS: Final = range(1, 2**16 + 1)
 # Weighted errors and penalties stay below 2**53, which scores must, whatever the data are.
@@ -219,6 +220,8 @@ def _cliques_of(data: Any, cliques: Any, name: str = "cliques") -> list[Clique]:
                 f"every clique of {name} must be a tuple of different attributes of {data.domain.attributes}, "
                 f"got {clique!r}"
             )
+        if data.domain.size(clique) > _CELLS:
+            raise ParameterError(f"every clique of {name} must have at most 2**32 cells, got {clique!r}")
     return listed
 
 
