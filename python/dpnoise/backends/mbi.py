@@ -66,11 +66,10 @@ def measure(
         The cost of all marginals together; positive and finite.
     rows : int, default 1
         The most rows that a person has, from 1 to 2**31 - 1.
-    relation : as everywhere
     spend : callable, optional
         Called with the mechanism after all checks and before anything is drawn: what it raises ends the call. Such as
         `dpnoise.accounting.Accountant.compose`, or ``list.append`` to collect each mechanism's ``rho``.
-    threads, rng : as everywhere
+    relation, threads, rng : as everywhere
 
     Returns
     -------
@@ -81,11 +80,9 @@ def measure(
 
     Raises
     ------
-    ParameterError
-        When a weight is not one, a value is not in the domain, a clique is not in the domain, or a parameter is out of
-        its range. No message shows a value of the data.
-    TypeError
-        When ``data`` is no mbi.Dataset.
+    ParameterError, TypeError
+        When a weight is not one, a value or a clique is not in the domain, a clique has more than 2**32 cells, a
+        parameter is out of its range, or ``data`` is no mbi.Dataset. No message shows a value of the data.
 
     Notes
     -----
@@ -101,10 +98,9 @@ def measure(
     Examples
     --------
     >>> import mbi
-    >>> import numpy as np
     >>> from dpnoise.backends.mbi import measure
     >>> domain = mbi.Domain(["smokes", "region"], [2, 3])
-    >>> columns = {"smokes": np.array([0, 1, 0, 0]), "region": np.array([2, 0, 1, 2])}
+    >>> columns = {"smokes": [0, 1, 0, 0], "region": [2, 0, 1, 2]}
     >>> first, second = measure(mbi.Dataset(columns, domain), [("smokes",), ("smokes", "region")], rho=0.25)
     >>> round(first.stddev, 9), second.noisy_measurement.shape
     (2.0, (6,))
@@ -154,12 +150,12 @@ def choose(
     model : mbi.MarkovRandomField or another with ``project``
         The public model. Its marginals are rounded to integers and clipped to zero, so that errors are integers and
         exact. They must be finite and add up to at most 2**36.
-    epsilon : as everywhere
     stddev : float, default 0
         The standard deviation of the noise that the chosen marginal is going to get. The penalty is the expected
         L1 norm of this noise, ``sqrt(2 / pi) * stddev`` for each number of a marginal, rounded to an integer; at most
         2**36.
-    rows, relation, spend, rng : as for `measure`
+    epsilon, relation, rng : as everywhere
+    rows, spend : as for `measure`
 
     Returns
     -------
@@ -168,8 +164,8 @@ def choose(
 
     Raises
     ------
-    ParameterError, TypeError
-        As for `measure`, and when the model's marginals cannot be used.
+    ParameterError
+        As for `measure`, as is a TypeError, and when the marginals of the model cannot be used.
 
     Notes
     -----
@@ -184,9 +180,8 @@ def choose(
     Examples
     --------
     >>> import mbi
-    >>> import numpy as np
     >>> from dpnoise.backends.mbi import choose, measure
-    >>> data = mbi.Dataset({"a": np.arange(800) % 2, "b": np.arange(800) % 2}, mbi.Domain(["a", "b"], [2, 2]))
+    >>> data = mbi.Dataset({"a": [0, 1] * 400, "b": [0, 1] * 400}, mbi.Domain(["a", "b"], [2, 2]))
     >>> model = mbi.estimation.MirrorDescent().estimate(data.domain, measure(data, [("a",), ("b",)], rho=0.5))
     >>> choose(data, {("a",): 1, ("a", "b"): 2}, model, epsilon=1.0, stddev=2.0)
     ('a', 'b')
