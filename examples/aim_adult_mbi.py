@@ -12,7 +12,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mbi
@@ -31,7 +31,7 @@ MEASURING = 0.9
 LARGEST_MODEL = 0.02
 """In megabytes."""
 ROUNDS = 32
-"""The most rounds; the paper takes 16 for each attribute, and has better errors then."""
+"""The most rounds. The paper takes 16 for each attribute."""
 
 _floats = np.random.default_rng()
 
@@ -59,19 +59,15 @@ def fit(domain: mbi.Domain, candidates: Sequence[Any], measurements: Sequence[An
     combined = []
     for clique in [*candidates, domain.attributes]:
         same = [one for one in measurements if one.clique == clique]
-        shares = [1 / one.stddev**2 for one in same]
-        mean = sum(
-            (w * one.noisy_measurement for w, one in zip(shares, same, strict=True)), np.zeros(domain.size(clique))
-        )
-        deviation = 1 / math.sqrt(sum(shares)) if same else math.inf
-        combined.append(mbi.LinearMeasurement(mean / (sum(shares) or 1), clique, deviation))
+        precision = sum(1 / one.stddev**2 for one in same)
+        weighted = sum((one.noisy_measurement / one.stddev**2 for one in same), np.zeros(domain.size(clique)))
+        deviation = 1 / math.sqrt(precision) if same else math.inf
+        combined.append(mbi.LinearMeasurement(weighted / (precision or 1), clique, deviation))
     return mbi.estimation.MirrorDescent().estimate(domain, combined, iters=500, warm_start=model)
 
 
-def aim(
-    data: mbi.Dataset, workload: Sequence[Any], rho: float, measure: Callable, choose: Callable, rounds: int
-) -> Any:
-    """Return a joint distribution for a workload of marginals, with a budget of rho and at most so many rounds."""
+def aim(data: mbi.Dataset, workload: Sequence[Any], rho: float, measure: Any, choose: Any, rounds: int) -> Any:
+    """Return a model for a workload of marginals, with a budget of rho and at most so many rounds."""
     candidates = downward_closure(workload)
     weights = {clique: sum(len({*clique} & {*query}) for query in workload) for clique in candidates}
     single = [clique for clique in candidates if len(clique) == 1]
@@ -85,11 +81,7 @@ def aim(
         used += step
         stddev, limit = 1 / math.sqrt(2 * MEASURING * step), LARGEST_MODEL * used / rho
         measured = [one.clique for one in measurements]
-        small = {
-            clique: weight
-            for clique, weight in weights.items()
-            if hypothetical_model_size(data.domain, [*measured, clique]) <= limit
-        }
+        small = {c: w for c, w in weights.items() if hypothetical_model_size(data.domain, [*measured, c]) <= limit}
         clique = choose(data, small, model, epsilon=math.sqrt(8 * (1 - MEASURING) * step), stddev=stddev)
         measurements += measure(data, [clique], rho=MEASURING * step)
         before, model = model, fit(data.domain, candidates, measurements, model)
