@@ -226,7 +226,7 @@ def test_a_choice_is_that_of_the_exponential_mechanism_bit_for_bit(rows: int, re
 
 def test_errors_are_cut_off_and_estimates_are_clipped_and_rounded() -> None:
     data = small_data(((0, 0), (0, 0), (0, 1)))
-    model = Model(a=[-3.0, 2.0**36], b=[0.5, 2.5])
+    model = Model(a=[-3.0, 2.0**36], b=[-1.7, 2.5])
     scores, _ = inputs_of(lambda: ours.choose(data, [("a",), ("b",)], model, epsilon=1.0), "Exponential")
     assert scores == [2**36, 2 + 1], "not 2**36 + 3, and the distance to (0, 2)"
 
