@@ -35,9 +35,11 @@ Spend = Callable[[Mechanism], object]
 
 _CELLS: Final = 2**32
 _ROWS: Final = range(1, 2**31)
-_WEIGHTS: Final = range(1, 2**16 + 1)
-# Weighted errors and penalties stay below 2**53, which scores must, whatever the data are.
-_LARGEST_ERROR: Final = 2**36
+_UNIT: Final = 64
+"""Errors are in 64ths of a row: a marginal of a thousand cells has many of less than half a row."""
+_WEIGHTS: Final = range(1, 2**14 + 1)
+# In units. Weighted errors and penalties stay below 2**53, which scores must, whatever the data are.
+_LARGEST_ERROR: Final = 2**32 * _UNIT
 
 
 def measure(
@@ -145,15 +147,14 @@ def choose(
     data : mbi.Dataset
         The private data, as for `measure`.
     candidates : mapping of tuples to int, or sequence of tuples
-        The public cliques and their weights, from 1 to 2**16; without weights, each has the weight 1. Only ratios of
+        The public cliques and their weights, from 1 to 2**14; without weights, each has the weight 1. Only ratios of
         weights matter, so fractions are given as their numerators over a common denominator.
     model : mbi.MarkovRandomField or another with ``project``
-        The public model. Its marginals are rounded to integers and clipped to zero, so that errors are integers and
-        exact. They must be finite and add up to at most 2**36.
+        The public model. Its marginals are rounded to 64ths and clipped to zero, so that errors are whole numbers of
+        64ths and exact. They must be finite and add up to at most 2**32.
     stddev : float, default 0
         The standard deviation of the noise that the chosen marginal is going to get. The penalty is the expected
-        L1 norm of this noise, ``sqrt(2 / pi) * stddev`` for each number of a marginal, rounded to an integer; at most
-        2**36.
+        L1 norm of this noise, ``sqrt(2 / pi) * stddev`` for each number of a marginal, rounded to 64ths; at most 2**32.
     epsilon, relation, rng : as everywhere
     rows, spend : as for `measure`
 
@@ -169,7 +170,7 @@ def choose(
 
     Notes
     -----
-    Errors above 2**36 count as 2**36.
+    Errors above 2**32 count as 2**32.
 
     References
     ----------
@@ -190,7 +191,7 @@ def choose(
     given = candidates if isinstance(candidates, Mapping) else dict.fromkeys(listed, 1)
     weights = [integer(given[clique], "every weight of candidates", _WEIGHTS) for clique in listed]
     most = integer(rows, "rows", _ROWS) * sensitivity.histogram(relation)
-    mechanism = dpnoise.Exponential(epsilon=epsilon, sensitivity=max(weights) * most)
+    mechanism = dpnoise.Exponential(epsilon=epsilon, sensitivity=max(weights) * most * _UNIT)
     penalties = [_penalty(stddev, data.domain.size(clique)) for clique in listed]
     estimates = [_estimate(model, clique, data.domain.size(clique)) for clique in listed]
     errors = [_error(_counts(data, clique), each) for clique, each in zip(listed, estimates, strict=True)]
@@ -235,24 +236,24 @@ def _counts(data: Any, clique: Clique) -> NDArray[np.int64]:
 
 
 def _estimate(model: Any, clique: Clique, size: int) -> NDArray[np.int64]:
-    """Round the model's marginal to counts."""
+    """Round the model's marginal to units."""
     found = np.asarray(model.project(clique).datavector(), np.float64)
-    counts = np.clip(np.rint(found), 0, None)
+    counts = np.clip(np.rint(found * _UNIT), 0, None)
     # A NaN is not at most anything.
     if found.shape != (size,) or not counts.sum() <= _LARGEST_ERROR:
         raise ParameterError(
-            f"model must have marginals of {size} finite numbers for {clique!r} that add up to at most 2**36, "
-            f"got shape {found.shape} and the sum {counts.sum()}"
+            f"model must have marginals of {size} finite numbers for {clique!r} that add up to at most 2**32, "
+            f"got shape {found.shape} and the sum {counts.sum() / _UNIT}"
         )
     return counts.astype(np.int64)
 
 
 def _penalty(stddev: float, size: int) -> int:
-    expected = math.sqrt(2 / math.pi) * real(stddev, "stddev") * size
+    expected = math.sqrt(2 / math.pi) * real(stddev, "stddev") * size * _UNIT
     if not 0 <= expected <= _LARGEST_ERROR:
-        raise ParameterError(f"stddev must be from 0 to 2**36 / sqrt(2 / pi) / {size}, got {stddev!r}")
+        raise ParameterError(f"stddev must be from 0 to 2**32 / sqrt(2 / pi) / {size}, got {stddev!r}")
     return round(expected)
 
 
 def _error(counts: NDArray[np.int64], estimate: NDArray[np.int64]) -> int:
-    return min(int(np.abs(counts - estimate).sum()), _LARGEST_ERROR)
+    return min(int(np.abs(counts * _UNIT - estimate).sum()), _LARGEST_ERROR)
