@@ -42,6 +42,7 @@ LIBRARIES = {
     "jax-privacy": Library("no", "no", "JAX's Threefry, by default with a seed of 31 bits; floating point"),
     "jax": Library("no", "no", "Threefry with a key that the user gives; floating point"),
     "flwr": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
+    "mbi": Library("no", "no", "the program's own noise, in the benchmarks NumPy's; floating point"),
     "opacus": Library("no", "no", "PyTorch's generator; floating point"),
     "torch": Library("no", "no", "Mersenne Twister; floating point"),
 }

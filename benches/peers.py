@@ -188,7 +188,7 @@ def version(name: str) -> str:
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
-HOSTS = ("pipeline-dp", "optax", "jax-privacy", "jax", "flwr", "opacus", "torch", "tmlt.core")
+HOSTS = ("pipeline-dp", "optax", "jax-privacy", "jax", "flwr", "mbi", "opacus", "torch", "tmlt.core")
 """Libraries whose noise only `benches.backends` times."""
 
 

@@ -57,6 +57,7 @@ SUITES = {
         seeds={"jax_privacy.generator": None},
         expected=(NO_SEED, "noising_matrix must be", "::test_functional_purity", "::test_normality_and_magnitude"),
     ),
+    # mbi has no suite here: it draws no noise, and its tests are of models.
     "opacus": Suite(
         tuple(
             f"opacus/tests/{name}_test.py"

@@ -35,7 +35,14 @@ def test_code_of_the_page_prints_what_it_shows(page, tmp_path, monkeypatch):
     assert differences(page, run_blocks(page)) == ""
 
 
-LONG = {"compare_protocols.py", "correlated_noise.py", "dp_sgd_adult.py", "dp_sgd_adult_optax.py", "guide_pictures.py"}
+LONG = {
+    "aim_adult_mbi.py",
+    "compare_protocols.py",
+    "correlated_noise.py",
+    "dp_sgd_adult.py",
+    "dp_sgd_adult_optax.py",
+    "guide_pictures.py",
+}
 EXAMPLES = [
     pytest.param(path, marks=pytest.mark.long if path.name in LONG else [], id=path.name)
     for path in sorted(ROOT.glob("examples/[!_]*.py"))

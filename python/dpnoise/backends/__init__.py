@@ -9,6 +9,7 @@
 - `dpnoise.backends.optax`: ``pip install 'dpnoise[optax]'``
 - `dpnoise.backends.jax_privacy`: ``pip install 'dpnoise[jax-privacy]'``
 - `dpnoise.backends.flwr`: ``pip install 'dpnoise[flwr]'``
+- `dpnoise.backends.mbi`: ``pip install 'dpnoise[mbi]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

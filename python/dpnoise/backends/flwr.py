@@ -193,8 +193,8 @@ class LocalDpMod(mods.LocalDpMod):
     Notes
     -----
     An update is clipped and rounded as for `DifferentialPrivacyServerSideFixedClipping`. Noise is that of
-    `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid. The host's scale is proved
-    for an epsilon below 1, and may be larger or smaller. Each reply is a release, and the losses of rounds add up.
+    `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid; the classical formula, which
+    the host has, is proved for an epsilon below 1. Each reply is a release, and the losses of rounds add up.
 
     References
     ----------
