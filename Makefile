@@ -36,7 +36,7 @@ help: ## show this list
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
 
-RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-ffi --locked
+RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --package dpnoise-ffi --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
 test: | check-tools ## run all tests but the long ones
@@ -98,8 +98,8 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	cargo fmt --manifest-path rust/ffi/fuzz/Cargo.toml --check
 	cargo metadata --format-version 1 --locked --manifest-path rust/ffi/fuzz/Cargo.toml > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --all-targets --locked \
-		--target-dir target/constant-time -- -D warnings
+	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio \
+		--all-targets --locked --target-dir target/constant-time -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/lint-imports --no-cache
@@ -120,8 +120,9 @@ bench-tumult bench-flwr: bench-%: .venv-%/.native
 bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
 
-bench-rust: | check-tools ## time the parts of the Rust crate
+bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Prio beside that of libprio-rs
 	cargo bench --package dpnoise-core --bench parts --locked
+	cargo bench --package dpnoise-prio --bench noise --locked
 
 instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
 	$(PYTHON) scripts/instructions.py $(RECORD)
@@ -149,7 +150,8 @@ release-check: $(VENV)/.extra-release ## build what a release consists of in dis
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
-	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
+	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked --allow-dirty \
+		--target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) .venv-* target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

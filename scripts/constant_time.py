@@ -1,8 +1,8 @@
 """Check that time and addresses do not depend on secrets, and say what was checked. Run by ``make constant-time``.
 
-1. rust/core/tests/constant_time runs under valgrind with its secrets poisoned, once for each instruction set that
-   valgrind has.
-2. The machine code of the AVX-512 kernels in that program is followed, and that of the NEON kernels, compiled for
+1. rust/core/tests/constant_time and rust/prio/tests/constant_time.rs run under valgrind with their secrets poisoned,
+   once for each instruction set that valgrind has.
+2. The machine code of the AVX-512 kernels in the first program is followed, and that of the NEON kernels, compiled for
    AArch64, by the package machine_code.
 
 Exits with 1 when something depends on a secret, and when a planted fault is not found.
@@ -53,9 +53,9 @@ def build(flags: str, *options: str) -> dict[str, Any]:
     return [message for message in messages if message["reason"] == "compiler-artifact"][-1]
 
 
-def build_checks() -> Path:
-    """Compile the program of the checks, and return where it is."""
-    return Path(build("", "build", "--package=dpnoise-core", "--test=constant_time")["executable"])
+def build_checks(package: str) -> Path:
+    """Compile the program of the checks of a package, and return where it is."""
+    return Path(build("", "build", f"--package={package}", "--test=constant_time")["executable"])
 
 
 def build_for_aarch64() -> Path:
@@ -81,7 +81,7 @@ def missing_for_aarch64() -> str | None:
 
 def run_poisoned(program: Path, instructions: str) -> bool:
     """Run the program under valgrind; it reports itself. Return whether all is well."""
-    log = TARGET / f"valgrind-{instructions}.log"
+    log = TARGET / f"valgrind-{program.name}-{instructions}.log"
     options = ["--quiet", "--error-limit=no", f"--suppressions={SUPPRESSIONS}", f"--log-file={log}"]
     command = ["valgrind", *options, str(program)]
     ran = subprocess.run(
@@ -157,8 +157,8 @@ def main() -> int:
     if platform.machine() not in ("x86_64", "AMD64"):
         print(f"skipped: valgrind follows secrets on x86-64 alone, and this is {platform.machine()}")
         return 0
-    program = build_checks()
-    results = [run_poisoned(program, instructions) for instructions in INSTRUCTION_SETS]
+    program, *others = map(build_checks, ("dpnoise-core", "dpnoise-prio"))
+    results = [run_poisoned(one, instructions) for one in (program, *others) for instructions in INSTRUCTION_SETS]
     print("avx512: not run, since valgrind cannot; see the machine code", flush=True)
     results.append(follow_kernels(program, "avx512", X86_64, "objdump", "--disassembler-options=intel"))
     if missing := missing_for_aarch64():

@@ -5,6 +5,8 @@
 
 #[cfg(dpnoise_secrecy)]
 mod checks;
+#[cfg(dpnoise_secrecy)]
+mod runner;
 
 #[cfg(dpnoise_secrecy)]
 fn main() -> std::process::ExitCode {
