@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Integers, Labels, Values
-from dpnoise._parameters import Domain, Rng, array_for
+from dpnoise._parameters import Domain, Rng, array_for, integer, real_down
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import Specification
+
+if TYPE_CHECKING:
+    from dpnoise.accounting import PrivacyCost
 
 COUNTER_LIMIT: Final = _native.COUNTER_LIMIT
 """The most bytes that the counters of a protocol or a state of others may have unless a limit is given: 128 MiB."""
@@ -33,6 +36,44 @@ class Protocol(Specification):
     def accumulator(self) -> Accumulator:
         """Make an empty accumulator for reports of this protocol."""
         return Accumulator(self)
+
+    def shuffled_cost(self, *, n: int, delta: float) -> PrivacyCost:
+        """Return the cost of n reports together when a shuffler has removed their senders and their order.
+
+        The shuffler must be trusted to shuffle, and the reports must be from n people who follow the protocol.
+
+        Parameters
+        ----------
+        n, delta : as for `dpnoise.accounting.amplify_by_shuffling`
+
+        Returns
+        -------
+        PrivacyCost
+            As by that function, with its errors. A protocol with a delta of its own is refused.
+
+        Notes
+        -----
+        The epsilon is that of `dpnoise.accounting.amplify_by_shuffling`, which holds for every protocol, or, if that is
+        smaller, that of the privacy blanket of this protocol with its exact probabilities: for randomised response,
+        unary encodings without a memo, Hadamard response, subset selection and projective geometry response. Both are
+        computed from above.
+
+        References
+        ----------
+        Balle, Bell, Gascon and Nissim (2019), "The privacy blanket of the shuffle model", lemma 5.3.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
+        >>> round(protocol.shuffled_cost(n=10**4, delta=1e-6).epsilon, 3)
+        0.03
+        """
+        from dpnoise.accounting import PrivacyCost  # reports alone do not need it
+
+        failure = real_down(delta, "delta")
+        epsilon = self._native.shuffled_epsilon(integer(n, "n", range(1, 2**64)), failure)
+        return PrivacyCost(epsilon, failure, "substitute")
 
     def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
         """Return an accumulator of this protocol: the given one, or a new one with the given reports."""

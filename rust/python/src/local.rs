@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use dpnoise_core::Error;
+use dpnoise_core::calibration;
 use dpnoise_core::local::{
     self, AnyProtocol, Argument, Attributes, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter,
     ParameterKind, Protocol, RandomizedResponse, Remembering, Scheme, Support, ValueKind, Values,
@@ -96,6 +97,10 @@ impl LocalProtocol {
     #[getter]
     fn requested_epsilon(&self) -> f64 {
         self.0.requested_epsilon()
+    }
+
+    fn shuffled_epsilon(&self, py: Python<'_>, n: u64, delta: f64) -> PyResult<f64> {
+        py.detach(|| self.0.shuffled_epsilon(n, delta)).map_err(to_py)
     }
 
     #[getter]
@@ -507,9 +512,16 @@ fn text_fingerprints(
     runtime::detached(py, || local::fingerprints(data, offsets, out))
 }
 
+/// The epsilon of shuffled reports of any randomiser with this epsilon.
+#[pyfunction]
+fn shuffled_epsilon(py: Python<'_>, epsilon: f64, n: u64, delta: f64) -> PyResult<f64> {
+    py.detach(|| calibration::shuffled_epsilon(epsilon, n, delta)).map_err(to_py)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
     module.add_function(wrap_pyfunction!(local_families, module)?)?;
+    module.add_function(wrap_pyfunction!(shuffled_epsilon, module)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalAttributes>()?;
     module.add_class::<LocalMemo>()?;

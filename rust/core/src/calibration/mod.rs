@@ -2,6 +2,7 @@
 
 mod curves;
 mod root;
+mod shuffling;
 
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho};
@@ -10,6 +11,7 @@ use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use root::{PRECISIONS, fits, least_argument};
 
 pub(crate) use curves::{continuous, discrete, vector};
+pub(crate) use shuffling::Blanket;
 
 /// The allowed sigmas, in sensitivities.
 const RATIOS: [f64; 2] = [1.0 / (1u64 << 40) as f64, (1u64 << 60) as f64];
@@ -133,6 +135,28 @@ pub(crate) fn concentrated_ratio(rho: Rho) -> f64 {
     // Within a few units in the last place; the squares of doubles are exact in 256 bits.
     let ratio = Ball::integer(1, 1 << 8).divided_by(&rho.scaled(1).sqrt()).upper_f64();
     if is_enough(ratio.next_down()) { ratio.next_down() } else { ratio }
+}
+
+/// An epsilon, proved and at most `epsilon`, for which `n` reports whose senders and order a shuffler has removed are
+/// (epsilon, delta)-differentially private for the replacement of one person's value. Each is a report of an
+/// `epsilon`-locally differentially private randomiser (Feldman, McMillan and Talwar 2021, "Hiding among the clones").
+///
+/// # Errors
+/// [`Error::Parameter`] unless 0 < epsilon <= 32, n >= 1 and 0 < delta < 1.
+pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<f64, Error> {
+    if !(epsilon > 0.0 && epsilon <= 32.0) {
+        return Err(Error::parameter("epsilon", format!("{epsilon:?}"), "above 0 and at most 32"));
+    }
+    let delta = check_shuffled(n, delta)?;
+    Ok(Blanket::of_any(epsilon).epsilon(epsilon, n, delta))
+}
+
+/// Checks the number of shuffled reports and the delta of their guarantee, and returns that.
+pub(crate) fn check_shuffled(n: u64, delta: f64) -> Result<f64, Error> {
+    if n == 0 {
+        return Err(Error::parameter("n", n, "at least 1"));
+    }
+    Ok(Delta::new(delta)?.get())
 }
 
 /// The least epsilon with `curve(epsilon) <= delta`, or 0.

@@ -14,6 +14,7 @@ use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, ValueKind, Values, check_out};
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::rng::{AnyRng, SecureRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
@@ -81,6 +82,12 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
 
     /// For protocols with two rounds: the same for a single report, and the epsilon requested for it.
     fn first(&self) -> Option<(f64, f64)> {
+        None
+    }
+
+    /// What the reports on all values have in common, for the privacy of shuffled reports; `None` where only epsilon is
+    /// used.
+    fn blanket(&self) -> Option<Blanket> {
         None
     }
 

@@ -31,6 +31,12 @@ pub struct LikelihoodRatio {
     pub denominator: u128,
 }
 
+impl From<LikelihoodRatio> for (u128, u128) {
+    fn from(ratio: LikelihoodRatio) -> Self {
+        (ratio.numerator, ratio.denominator)
+    }
+}
+
 impl LikelihoodRatio {
     /// The epsilon that is achieved: the smallest double that is at least the logarithm of the ratio.
     #[must_use]

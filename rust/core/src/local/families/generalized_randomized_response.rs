@@ -14,6 +14,7 @@
 
 use rand_core::TryCryptoRng;
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Law;
@@ -81,6 +82,11 @@ impl Family for GeneralizedRandomizedResponse {
 
     fn epsilon(&self) -> f64 {
         self.mixture.likelihood_ratio().epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let ratio = self.mixture.likelihood_ratio();
+        Some(Blanket::of_supports(ratio.into(), (1, self.k().into()), (0, 1)))
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {

@@ -23,6 +23,7 @@
 use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
@@ -102,6 +103,11 @@ impl Family for HadamardResponse {
 
     fn epsilon(&self) -> f64 {
         self.mixture.likelihood_ratio().epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let ratio = self.mixture.likelihood_ratio();
+        Some(Blanket::of_supports(ratio.into(), (1, 2), (1, 4)))
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {

@@ -32,6 +32,7 @@ use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Given};
 use super::values::{Input, ValueKind, Values};
+use crate::calibration::{Blanket, check_shuffled, shuffled_epsilon};
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::threads::{Pause, go_on};
@@ -318,6 +319,23 @@ impl Protocol {
     #[must_use]
     pub fn delta(&self) -> f64 {
         on_family!(self, family => family.delta())
+    }
+
+    /// An epsilon, proved and at most that of a report, for which `n` reports whose senders and order a shuffler has removed
+    /// are (epsilon, delta)-differentially private for the replacement of one person's value. It is the smaller one of
+    /// [`shuffled_epsilon`], which holds for every protocol, and of the bound by the part that reports on all values have in
+    /// common (Balle, Bell, Gascon and Nissim 2019, "The privacy blanket of the shuffle model"), where that is known.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] as for [`shuffled_epsilon`], and for a protocol with a delta.
+    pub fn shuffled_epsilon(&self, n: u64, delta: f64) -> Result<f64, Error> {
+        if self.delta() > 0.0 {
+            return Err(Error::parameter("protocol", self.name(), "one with a delta of 0"));
+        }
+        let (local, delta) = (self.epsilon(), check_shuffled(n, delta)?);
+        let bound = |blanket: Blanket| blanket.epsilon(local, n, delta);
+        let of_any = shuffled_epsilon(local, n, delta)?;
+        Ok(on_family!(self, family => family.blanket()).map_or(of_any, |blanket| bound(blanket).min(of_any)))
     }
 
     /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all

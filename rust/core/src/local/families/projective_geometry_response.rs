@@ -25,6 +25,7 @@
 //!
 //! A report is the number of a point in little-endian bytes.
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::{Mixer, Mixture, index_bytes, uniform};
@@ -198,6 +199,14 @@ impl Family for ProjectiveGeometryResponse {
 
     fn epsilon(&self) -> f64 {
         self.mixture.window_ratio(self.space.points_of_hyperplane() as u32).epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let on = self.space.points_of_hyperplane();
+        let ratio = self.mixture.window_ratio(on as u32);
+        // Two hyperplanes meet in a space of the next lower dimension.
+        let (points, both) = (u128::from(self.space.points()), (on - 1) / u64::from(self.space.prime()));
+        Some(Blanket::of_supports(ratio.into(), (on.into(), points), (both.into(), points)))
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {

@@ -19,6 +19,7 @@ use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::power_of_two;
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::check_epsilon;
@@ -144,6 +145,11 @@ impl Family for RandomizedResponse {
 
     fn epsilon(&self) -> f64 {
         self.flip.likelihood_ratio(Neighbours::OneBit).epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let ratio = self.flip.likelihood_ratio(Neighbours::OneBit);
+        Some(Blanket::of_supports(ratio.into(), (1, 2), (0, 1)))
     }
 
     fn check(&self, values: &[u8]) -> Result<(), Error> {

@@ -27,6 +27,7 @@
 
 use dpnoise_kernels::memory::{collected, room};
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::{Law, Support};
@@ -138,6 +139,12 @@ impl Family for SubsetSelection {
 
     fn epsilon(&self) -> f64 {
         self.mixture.window_ratio(self.omega).epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let ratio = self.mixture.window_ratio(self.omega);
+        let (k, omega) = (u128::from(self.k()), u128::from(self.omega));
+        Some(Blanket::of_supports(ratio.into(), (omega, k), (omega * (omega - 1), k * (k - 1))))
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {

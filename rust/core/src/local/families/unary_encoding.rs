@@ -17,6 +17,7 @@ use core::marker::PhantomData;
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use rand_core::TryCryptoRng;
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::estimate::Law;
@@ -288,6 +289,12 @@ impl<K: Kind> Family for Unary<K> {
 
     fn epsilon(&self) -> f64 {
         self.flip.likelihood_ratio(Neighbours::OneHot).epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let ratio = self.flip.likelihood_ratio(Neighbours::OneHot);
+        let (q, one) = (u128::from(self.flip.q()), 1 << self.flip.planes());
+        Some(Blanket::of_supports(ratio.into(), (q, one), (q * q, one * one)))
     }
 
     fn check(&self, values: Encoded<'_>) -> Result<(), Error> {
