@@ -224,6 +224,17 @@ def test_every_step_draws_fresh_noise() -> None:
     assert repeated(lambda: aggregate(multiplier=2000.0)) == set()
 
 
+def without_effects(patch: pytest.MonkeyPatch) -> None:
+    """Let JAX believe that a custom call is a pure function."""
+    call = jax.ffi.ffi_call
+
+    def pure(target: str, shapes: Any, *, has_side_effect: bool, **more: Any) -> Any:
+        assert has_side_effect
+        return call(target, shapes, **more)
+
+    patch.setattr(jax.ffi, "ffi_call", pure)
+
+
 def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A callback that remembers what it gave, and calls that JAX believes to be pure and takes out of a loop."""
 
@@ -240,13 +251,7 @@ def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPat
         return jax.pure_callback(callback, shape, *arguments, vmap_method="sequential")
 
     with monkeypatch.context() as patch:
-        call = jax.ffi.ffi_call
-
-        def without_effect(target: str, shapes: Any, *, has_side_effect: bool, **more: Any) -> Any:
-            assert has_side_effect
-            return call(target, shapes, **more)
-
-        patch.setattr(jax.ffi, "ffi_call", without_effect)
+        without_effects(patch)
         assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
     monkeypatch.setattr(_jax, "is_one_cpu", lambda: False)
     monkeypatch.setattr(_jax, "io_callback", cached)
@@ -255,8 +260,8 @@ def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPat
     assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
 
 
-@pytest.mark.usefixtures("way")
-def test_a_step_is_taken_once_and_not_differentiated() -> None:
+def steps_taken(function: Callable[[jax.Array], Any]) -> int:
+    """Count the steps that a program takes."""
     calls: list[int] = []
 
     def counting(*arguments: Any, **more: Any) -> Any:
@@ -265,18 +270,62 @@ def test_a_step_is_taken_once_and_not_differentiated() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ours, "noisy", counting)
-        made = aggregate()
+        jax.block_until_ready(jax.jit(function)(SAME))
+    return len(calls)
 
-        def uses(x: jax.Array) -> Any:
-            mean = released(made, x)
-            return [use(mean) for use in (jnp.sum, jnp.max, jnp.sin, jnp.argsort)]
 
-        jax.block_until_ready(jax.jit(uses)(SAME))
-    assert len(calls) == 1, "not once for each use"
+@pytest.mark.usefixtures("way")
+def test_a_step_is_taken_once_and_not_differentiated() -> None:
+    def uses(x: jax.Array) -> Any:
+        mean = released(aggregate(), x)
+        return [use(mean) for use in (jnp.sum, jnp.max, jnp.sin, jnp.argsort)]
+
+    assert steps_taken(uses) == 1, "not once for each use"
     with pytest.raises(ValueError, match=r"JVP|cannot be differentiated"):
         jax.grad(lambda x: released(aggregate(), x).sum())(SAME)
+
+
+def a_use() -> Any:
+    """Make a new function, since JAX remembers how it has traced one."""
+    return lambda x: (jnp.sin(released(aggregate(), jax.lax.stop_gradient(x))) * x).sum()
+
+
+def in_a_scan() -> Any:
+    use = jax.checkpoint(a_use())
+    return lambda x: jax.lax.scan(lambda y, _: (y + 1, use(y)), x, length=3)[1].sum()
+
+
+def one_in_another() -> Any:
+    use = jax.checkpoint(a_use())
+    return jax.checkpoint(lambda x: jnp.sin(use(x)))
+
+
+CHECKPOINTS = {
+    "a checkpoint": lambda: jax.checkpoint(a_use()),
+    "around a jit": lambda: jax.checkpoint(jax.jit(a_use())),
+    "one in another": one_in_another,
+    "in a scan": in_a_scan,
+}
+KEEPS = jax.__version_info__ >= (0, 11, 1)
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_refuses_a_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if KEEPS:
+        monkeypatch.setattr(_jax, "is_one_cpu", lambda: False)
     with pytest.raises(NotImplementedError, match="Effects not supported"):
-        jax.grad(jax.checkpoint(lambda x: (released(aggregate(), jax.lax.stop_gradient(x)) * x).sum()))(SAME)
+        jax.grad(CHECKPOINTS[name]())(SAME)
+
+
+@pytest.mark.skipif(not KEEPS, reason="JAX 0.12, which needs Python 3.12: JAX 0.10 refuses a step in a checkpoint")
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_keeps_what_a_step_gave(name: str) -> None:
+    assert steps_taken(jax.value_and_grad(CHECKPOINTS[name]())) == (3 if name == "in a scan" else 1)
+
+
+def test_a_checkpoint_that_repeats_a_step_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_effects(monkeypatch)
+    assert steps_taken(jax.value_and_grad(in_a_scan())) == 6
 
 
 SEVERAL_DEVICES = """

@@ -19,7 +19,7 @@ from dpnoise.stability._aggregates import aggregate_of
 
 # Releases of an audit; what is wrong by a factor of two is found in the fewest, and in more it is found more easily.
 ENOUGH = 3_000
-N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", ENOUGH)), 100_000)
+N = min(max(ENOUGH, int(os.environ.get("DPNOISE_TEST_SAMPLES", 0)) // 250), 100_000)
 
 # Answers of blocks, in whole numbers from 0.
 HIGHEST = 3

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.long
 
 Floats = NDArray[np.float64]
 
-# `make statistical` releases so many; more would take long for mechanisms that are called once for each.
+# `make everything` releases so many; more would take long for mechanisms that are called once for each.
 MOST = 100_000
 # With so many all planted faults are found: more would make that easier.
 ENOUGH = 30_000
-N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", ENOUGH)), MOST)
+N = min(max(ENOUGH, int(os.environ.get("DPNOISE_TEST_SAMPLES", 0)) // 250), MOST)
 # Found by more than 8 standard deviations of the bound with 5,000 releases, each of which is a call.
 PLAIN = {
     "SubsampleAndAggregate",

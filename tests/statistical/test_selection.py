@@ -23,8 +23,8 @@ from dpnoise.queries import Quantile
 
 pytestmark = pytest.mark.long
 
-# `make statistical` draws more.
-N = max(40_000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // 100)
+# `make everything` draws more.
+N = max(40_000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // 250)
 FALSE_ALARM = 1e-11
 
 SCORES = [0.0, 0.0, -0.5, -1.25, -3.0, -6.0, -40.0]

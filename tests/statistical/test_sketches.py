@@ -24,6 +24,8 @@ pytestmark = pytest.mark.long
 
 ALARM = 1e-9
 REPETITIONS = 1000
+# Errors of some 15 standard deviations or more, where the limit is 6.4.
+ENOUGH_FOR_FAULTS = 400
 LEVEL = 0.95
 TRUTH = np.array([800, 400, 400, 200, 120, 80, 0, 0])
 TEXTS = ["plum", "pear", "quince", "fig", "apple", "medlar", "melon", "date"]
@@ -119,14 +121,14 @@ def test_intervals_hold_as_often_as_they_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_reports_of_another_epsilon_are_found(name: str) -> None:
-    found = collections(name, list(range(REPETITIONS)), SHAPES[name][1]["epsilon"] / 1.2)
+    found = collections(name, list(range(ENOUGH_FOR_FAULTS)), SHAPES[name][1]["epsilon"] / 1.2)
     assert np.abs(bias(name, found)).max() > LIMIT
 
 
 @pytest.mark.parametrize("name", ["count mean sketch, many collisions", "Hadamard, many collisions"])
 def test_hash_functions_that_never_change_are_found(name: str) -> None:
     """What collisions do is not a matter of chance then: mean errors stay, and some intervals fail all the time."""
-    found = collections(name, [SEED] * REPETITIONS)
+    found = collections(name, [SEED] * ENOUGH_FOR_FAULTS)
     assert np.abs(bias(name, found)).max() > LIMIT
     assert not intervals_hold(found)
 

@@ -1,7 +1,8 @@
 """Functions on NumPy arrays as custom calls of XLA: they read and write arrays in place.
 
 JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function
-interface hands over pointers instead. The structures follow ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.
+interface hands over pointers instead. The structures follow ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib 0.10.2
+ships. They are the same in version 0.5 of jaxlib 0.12.0, which accepts handlers of any version from 0.1 to 0.5.
 """
 
 from __future__ import annotations

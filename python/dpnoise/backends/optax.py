@@ -7,8 +7,8 @@ Neighbours differ by one example, added or removed, where a row of zeros stands 
 batch is public, as for the host, which divides by it. `dpnoise.sgd.epsilon_spent` computes the cost of steps.
 
 Under ``jax.jit`` a step is a call with a side effect, which JAX runs once each time the step is reached, with
-fresh noise. ``jax.grad`` and ``jax.checkpoint`` refuse it. ``jax.vmap`` makes a release, with noise of its own, for
-each member whose gradients are its own.
+fresh noise. ``jax.grad`` refuses it, and ``jax.checkpoint`` refuses it or keeps its result. ``jax.vmap`` makes a
+release, with noise of its own, for each member whose gradients are its own.
 """
 
 from __future__ import annotations
