@@ -1,4 +1,7 @@
-"""What users of JAX Privacy get for changing one line: compiled steps of privatizers, independent and correlated."""
+"""What users of JAX Privacy get for changing one line: compiled steps of privatizers, independent and correlated.
+
+Also ours for sums of integers, which no release of the host has.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +42,30 @@ def test_privatizers(race: Any, column: str) -> None:
         column_of_inverse[t] = float(t == 0) - past
     scales = STDDEV * np.sqrt(np.cumsum(column_of_inverse**2))
 
-    def entrant(name: str, library: Any, matrix: Any) -> Entrant:
-        made = library.matrix_factorization_privatizer(matrix, stddev=STDDEV)
+    def entrant(name: str, make: Any, matrix: Any, zeros: Any, stddev: float = STDDEV) -> Entrant:
+        made = make(matrix, stddev=stddev)
         update = jax.jit(made.update, donate_argnums=1)
-        zeros = jax.numpy.zeros(LONG)
         state, steps = made.init(zeros), iter(scales)
 
         def work() -> Any:
             nonlocal state
-            noisy, state = jax.block_until_ready(update(zeros, state))
+            with jax.enable_x64(zeros.dtype == np.int64):
+                noisy, state = jax.block_until_ready(update(zeros, state))
             return noisy, next(steps)
 
         def check(released: Any) -> None:
             noisy, scale = released
-            moments.check(noisy, moments.normal(scale))
+            moments.check(noisy, moments.normal(scale * stddev / STDDEV))
 
         return Entrant(name, work, check, LONG)
 
     matrices = (streaming_matrix.identity(),) * 2 if bands == 1 else (strategy, inverse)
-    pair = [entrant(OURS, jax_privacy, matrices[0]), entrant("jax-privacy", noise_addition, matrices[1])]
-    race("JAX Privacy matrix_factorization_privatizer", column, "ns per parameter", pair, 9)
+    floats = jax.numpy.zeros(LONG)
+    with jax.enable_x64(True):
+        integers = jax.numpy.zeros(LONG, np.int64)
+    entrants = [
+        entrant(OURS, jax_privacy.matrix_factorization_privatizer, matrices[0], floats),
+        entrant(f"{OURS}, integers", jax_privacy.integer_privatizer, matrices[0], integers, 1000 * STDDEV),
+        entrant("jax-privacy", noise_addition.matrix_factorization_privatizer, matrices[1], floats),
+    ]
+    race("JAX Privacy matrix_factorization_privatizer", column, "ns per parameter", entrants, 9)

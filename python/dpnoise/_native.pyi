@@ -15,6 +15,7 @@ __all__ = [
     "Additive",
     "CorrelatedGradient",
     "FloatSums",
+    "IntegerSums",
     "LocalAccumulator",
     "LocalAttributes",
     "LocalMemo",
@@ -349,6 +350,19 @@ class CorrelatedGradient:
 @final
 class FloatSums:
     def __new__(cls, numerators: Sequence[int], sigma: Any, gain: float, granularity: float) -> FloatSums: ...
+    def history_length(self, width: int) -> int: ...
+    def release(
+        self,
+        history: NDArray[np.int64],
+        step: int,
+        sums: Any,
+        threads: int | None,
+        rng: TestRng | None = None,
+    ) -> None: ...
+
+@final
+class IntegerSums:
+    def __new__(cls, numerators: Sequence[int], stddev: Any, gain: float) -> IntegerSums: ...
     def history_length(self, width: int) -> int: ...
     def release(
         self,

@@ -127,6 +127,7 @@ CENTRED = "noise has mean 0, and is added to the value that release takes; use e
         (sgd.NoisyGradient, {"sigma": 1.0}, "NoisyGradient takes no sigma=, use noise_multiplier="),
         (sgd.NoisyGradient, {"max_grad_norm": 1.0}, "NoisyGradient takes no max_grad_norm=, use clip_norm="),
         (sgd.FloatSums, {"std": 1.0}, "FloatSums takes no std=, use stddev="),
+        (sgd.IntegerSums, {"std": 1.0}, "IntegerSums takes no std=, use stddev="),
         (sgd.epsilon_spent, {"sigma": 1.0}, "epsilon_spent takes no sigma=, use noise_multiplier="),
         (dpnoise.accounting.Ledger, {"eps": 1.0}, "Ledger takes no eps=, use epsilon="),
     ],

@@ -23,6 +23,7 @@ from dpnoise.accounting import Accountant, Ledger, zcdp_epsilon
 from dpnoise.sgd import (
     BandedToeplitz,
     FloatSums,
+    IntegerSums,
     NoisyGradient,
     clip_and_sum,
     epsilon_spent,
@@ -535,26 +536,46 @@ def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
     [
         (lambda: FloatSums(stddev=0.0), dpnoise.ParameterError, r"stddev must be from 2\*\*-80 to 2\*\*80, got 0.0"),
         (lambda: FloatSums(3, stddev=1.0), TypeError, "strategy must be a BandedToeplitz, got int"),  # type: ignore[arg-type]
+        (
+            lambda: IntegerSums(stddev=0.5),
+            dpnoise.ParameterError,
+            r"stddev must be from 1 to 17592186044416\.0, .*got 0.5",
+        ),
+        (lambda: IntegerSums(3, stddev=1.0), TypeError, "strategy must be a BandedToeplitz, got int"),  # type: ignore[arg-type]
+        (lambda: whole(step=2), dpnoise.ParameterError, "step must be an integer from 0 to 1, got 2"),
+        (lambda: whole(history=np.zeros(1, np.int64)), dpnoise.ParameterError, "history must be as long as the number"),
+        (lambda: whole(sums=np.zeros(3)), TypeError, "sums must be a NumPy array of dtype int64"),
         (lambda: take(step=2), dpnoise.ParameterError, "step must be an integer from 0 to 1, got 2"),
         (lambda: take(history=np.zeros(1, np.int64)), dpnoise.ParameterError, "history must be as long as the number"),
         (lambda: take(sums=np.zeros(3, np.int64)), TypeError, "sums must be a NumPy array of dtype float64"),
     ],
 )
-def test_bad_sums_in_floats(call: Any, error: type[Exception], message: str) -> None:
+def test_bad_sums(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def take(*, sums: Any = None, history: Any = None, step: int = 0) -> None:
-    noise = FloatSums(BandedToeplitz([1.0, 0.5], steps=2), stddev=1.0)
+def take(*, sums: Any = None, history: Any = None, step: int = 0, kind: Any = FloatSums) -> None:
+    noise = kind(BandedToeplitz([1.0, 0.5], steps=2), stddev=1.0)
     kept = np.zeros(noise.history_length(3), np.int64) if history is None else history
-    noise.add_noise(np.zeros(3) if sums is None else sums, kept, step)
+    noise.add_noise(np.zeros(3, np.int64 if kind is IntegerSums else float) if sums is None else sums, kept, step)
+
+
+whole = partial(take, kind=IntegerSums)
+
+
+def test_sums_say_what_their_noise_is() -> None:
+    strategy = BandedToeplitz([1.0, 0.5], steps=2)
+    for kind, granularity in ((FloatSums, 2.0**-26), (IntegerSums, 1.0)):
+        made = kind(strategy, stddev=1.0)
+        assert (made.strategy, made.stddev, made.granularity) == (strategy, 1.0, granularity)
+        assert (made.history_length(513), kind(stddev=1.0).history_length(513)) == (2048, 0)
 
 
 def test_the_names_are_those_of_the_package() -> None:
     runs = ["BandedToeplitz", "CorrelatedGradient", "CorrelatedGradientRun", "CyclicPoisson"]
     steps = ["NoisyGradient", "SingleEpoch", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
-    assert sgd.__all__ == [*runs, "FloatSums", "MinSeparation", *steps]
+    assert sgd.__all__ == [*runs, "FloatSums", "IntegerSums", "MinSeparation", *steps]
     assert "sgd" in dpnoise.__all__
 
 

@@ -48,6 +48,10 @@ def privatizer(name: str = "three bands", **more: Any) -> Any:
     return ours.matrix_factorization_privatizer(MATRICES[name], **{"stddev": 1.0, **more})
 
 
+def of_integers(name: str = "three bands", **more: Any) -> Any:
+    return ours.integer_privatizer(MATRICES[name], **{"stddev": 1000.0, **more})
+
+
 def flat(tree: Any) -> np.ndarray:
     return np.concatenate([np.ravel(leaf).astype(float) for leaf in jax.tree.leaves(tree)])
 
@@ -115,6 +119,31 @@ def test_a_run_is_that_of_the_definition_bit_for_bit(name: str, stddev: float) -
             assert all(leaf.dtype == np.float64 for leaf in jax.tree.leaves(found))
 
 
+INTEGERS = [0, 1, -1, 2**40, 2**51 - 1, -(2**51), 2**52 + 3, 2**63 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize("stddev", [1.0, 1234.5, 2.0**28])
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_run_on_integers_is_that_of_the_definition_bit_for_bit(name: str, stddev: float) -> None:
+    """In integers of Python, modulo 2**64; with several bands in units of 2**-12, and rounded half up at the end."""
+    weights, unit = (STRATEGY._numerators, UNIT) if name == "three bands" else ((UNIT,), 1)
+    with jax.enable_x64(True):
+        parts = [jnp.array(INTEGERS), jnp.arange(-300, 300).reshape(20, 30), jnp.array(7)]
+        values = [int(x) for part in parts for x in np.ravel(part)]
+        for wrap in (lambda update: update, jax.jit):
+            found = run(of_integers(name, stddev=stddev, rng=hazmat.SeededRng(7)), parts, 5, wrap)
+            assert all(leaf.dtype == np.int64 for leaf in jax.tree.leaves(found))
+            rng, history = hazmat.SeededRng(7), []
+            for released in found:
+                draws = [samplers.discrete_gaussian(Fraction(stddev) * unit, part.size, rng=rng) for part in parts]
+                past = list(zip(weights[1:], reversed(history), strict=False))
+                taken = [sum(m * row[i] for m, row in past) for i in range(len(values))]
+                noise = [int(z) - ((v + UNIT // 2) >> 12) for z, v in zip(np.concatenate(draws), taken, strict=True)]
+                history.append(noise)
+                noisy = [(x * unit + n + unit // 2 + 2**63) % 2**64 - 2**63 for x, n in zip(values, noise, strict=True)]
+                assert [int(x) for leaf in released for x in np.ravel(leaf)] == [x // unit for x in noisy]
+
+
 class Seeded:
     """The native noise from the same seed in each step, for calls that take no generator."""
 
@@ -163,6 +192,16 @@ def test_a_donated_history_is_updated_in_place_and_another_one_stays() -> None:
         assert not np.array_equal(before, later[1])
 
 
+def test_donated_integers_get_noise_in_place() -> None:
+    with jax.enable_x64(True):
+        made = of_integers()
+        update = jax.jit(made.update, donate_argnums=(0, 1))
+        sums, state = jnp.array(WHOLE), made.init(WHOLE)
+        places = [array.unsafe_buffer_pointer() for array in (sums, state[1])]
+        noisy, later = update(sums, state)
+        assert [array.unsafe_buffer_pointer() for array in (noisy, later[1])] == places
+
+
 def test_sums_that_are_needed_elsewhere_stay() -> None:
     """Noise is added in place: XLA copies what is used again."""
     made = ours.gaussian_privatizer(stddev=1.0)
@@ -180,30 +219,32 @@ def test_sums_that_are_needed_elsewhere_stay() -> None:
 
 # So many numbers that two releases are never equal by chance.
 SAME = jnp.ones(9)
+WHOLE = np.full(9, 10**6)
 
 
-def steps_of_all_kinds(make: Callable[[], Any]) -> dict[str, np.ndarray]:
+def steps_of_all_kinds(make: Callable[[], Any], same: Any = SAME) -> dict[str, np.ndarray]:
     """Give what is released for the same sums and the same state, again and again."""
-    made = make()
-    state = made.init(SAME)
+    made, same = make(), jnp.asarray(same)
+    state = made.init(same)
     step = jax.jit(lambda sums: made.update(sums, state)[0])
-    constants = jax.jit(lambda: made.update(SAME, state)[0])
+    constants = jax.jit(lambda: made.update(same, state)[0])
 
     def scanned(sums: jax.Array) -> jax.Array:
         return jax.lax.scan(lambda _, __: (None, made.update(sums, state)[0]), None, length=5)[1]
 
     return {
-        "eager": np.array([made.update(SAME, state)[0] for _ in range(3)]),
-        "compiled": np.array([step(SAME) for _ in range(5)]),
+        "eager": np.array([made.update(same, state)[0] for _ in range(3)]),
+        "compiled": np.array([step(same) for _ in range(5)]),
         "constants": np.array([constants() for _ in range(2)]),
-        "twice in one": np.array(jax.jit(lambda x: [made.update(x, state)[0] for _ in range(2)])(SAME)),
-        "scan": np.asarray(jax.jit(scanned)(SAME)),
-        "vmap": np.asarray(jax.jit(jax.vmap(lambda x: made.update(x, state)[0]))(jnp.ones((4, 9)))),
+        "twice in one": np.array(jax.jit(lambda x: [made.update(x, state)[0] for _ in range(2)])(same)),
+        "scan": np.asarray(jax.jit(scanned)(same)),
+        "vmap": np.asarray(jax.jit(jax.vmap(lambda x: made.update(x, state)[0]))(jnp.stack([same] * 4))),
     }
 
 
-def repeated(make: Callable[[], Any]) -> set[str]:
-    return {name for name, found in steps_of_all_kinds(make).items() if len(np.unique(found, axis=0)) < len(found)}
+def repeated(make: Callable[[], Any], same: Any = SAME) -> set[str]:
+    found = steps_of_all_kinds(make, same).items()
+    return {name for name, released in found if len(np.unique(released, axis=0)) < len(released)}
 
 
 @pytest.mark.parametrize("way", ["custom call", "callback"])
@@ -212,6 +253,8 @@ def test_every_call_draws_fresh_noise(name: str, way: str, monkeypatch: pytest.M
     assert _jax.is_one_cpu()
     monkeypatch.setattr(_jax, "is_one_cpu", lambda: way == "custom call")
     assert repeated(lambda: privatizer(name)) == set()
+    with jax.enable_x64(True):
+        assert repeated(lambda: of_integers(name), WHOLE) == set()
 
 
 def test_noise_of_the_state_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +264,8 @@ def test_noise_of_the_state_would_be_noticed(monkeypatch: pytest.MonkeyPatch) ->
     kept = ours._kept_noise
     monkeypatch.setattr(ours, "_kept_noise", lambda *given: Seeded(kept(*given)))
     assert repeated(privatizer) == every
+    with jax.enable_x64(True):
+        assert repeated(of_integers, WHOLE) == every
 
 
 WIDTH = 40_000
@@ -264,6 +309,22 @@ def test_the_covariance_is_the_stated_one() -> None:
     assert {name for name, released in faults.items() if largest_deviation(released, covariance) < 12} == set()
     independent = run(ours.gaussian_privatizer(stddev=stddev), sums, 6, jax.jit)
     assert largest_deviation(independent, stddev**2 * np.eye(6)) < 8
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_covariance_of_noise_on_integers_is_the_stated_one(name: str) -> None:
+    """Rounding to whole numbers adds a variance of 1/12, here by less than 1e-7 of it."""
+    stddev = 1000.0
+    inverse = inverse_of(STRATEGY) if name == "three bands" else np.eye(STRATEGY.steps)
+    covariance = stddev**2 * inverse @ inverse.T
+
+    def noise(stddev: float) -> list[Any]:
+        with jax.enable_x64(True):
+            sums = jnp.full(WIDTH, 12_345)
+            return [x - 12_345.0 for x in run(of_integers(name, stddev=stddev), sums, STRATEGY.steps, jax.jit)]
+
+    assert largest_deviation(noise(stddev), covariance) < 8
+    assert largest_deviation(noise(0.9 * stddev), covariance) > 12
 
 
 def test_a_state_that_was_saved_goes_on() -> None:
@@ -428,6 +489,38 @@ def test_parameters_that_cannot_be_honoured_are_refused() -> None:
     ours.gaussian_privatizer(stddev=2.0**-80)
 
 
+def test_what_integers_cannot_honour_is_refused() -> None:
+    for given in (0, jax.random.key(0), np.random.default_rng(0)):
+        with pytest.raises(ValueError, match=r"^rng must be left out or None, .* got [A-Za-z]+$"):
+            of_integers(rng=given)
+    for name, most in (("identity", "17592186044416.0"), ("three bands", "4294967296.0")):
+        for stddev in (0.0, 0.999, -1.0, np.inf, np.nan, 2.0**44 + 1 if name == "identity" else 2.0**32 + 1):
+            with pytest.raises(ParameterError, match=rf"^stddev must be from 1 to {most}, where .* got "):
+                of_integers(name, stddev=stddev)
+    for matrix in (
+        np.eye(3),
+        "C",
+        streaming_matrix.prefix_sum(),
+        streaming_matrix.identity() * 2.0,
+        toeplitz.inverse_as_streaming_matrix(jnp.array([1.0, 0.5])),
+    ):
+        with pytest.raises(NotImplementedError, match=r"^strategy must be a dpnoise.sgd.BandedToeplitz, "):
+            ours.integer_privatizer(matrix, stddev=1.0)
+    with pytest.raises(ParameterError, match=r"^jax_enable_x64 must be on, .* got False: call "):
+        of_integers().update(WHOLE, of_integers().init(WHOLE))
+    with jax.enable_x64(True):
+        made = of_integers()
+        state = made.init(WHOLE)
+        for dtype in (np.float32, np.float64, np.int32, np.uint64, bool):
+            with pytest.raises(TypeError, match=r"^sum_of_clipped_grads must be integers of dtype int64, got dtype "):
+                jax.jit(made.update)(WHOLE.astype(dtype), state)
+        for other in (of_integers("identity"), of_integers(stddev=1001.0), privatizer(stddev=1000.0)):
+            with pytest.raises(
+                ParameterError, match=r"^noise_state must be (one for such|that of a privatizer with these)"
+            ):
+                made.update(WHOLE, other.init(WHOLE))
+
+
 def test_devices_that_each_draw_noise_are_refused() -> None:
     made = ours.gaussian_privatizer(stddev=1.0)
     mesh = jax.make_mesh((1,), ("devices",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -435,6 +528,45 @@ def test_devices_that_each_draw_noise_are_refused() -> None:
     update = jax.shard_map(lambda x: made.update(x, made.init(x))[0], mesh=mesh, in_specs=each, out_specs=each)
     with pytest.raises(NotImplementedError, match="each device would draw noise of its own"):
         jax.jit(update)(SAME)
+    whole = of_integers()
+    update = jax.shard_map(lambda x: whole.update(x, whole.init(x))[0], mesh=mesh, in_specs=each, out_specs=each)
+    with jax.enable_x64(True), pytest.raises(NotImplementedError, match="each device would draw noise of its own"):
+        jax.jit(update)(WHOLE)
+
+
+SEVERAL_DEVICES = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+from dpnoise.backends.jax_privacy import clip_and_round_to_grid, integer_privatizer
+from dpnoise.sgd import BandedToeplitz
+
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_enable_x64", True)
+made = integer_privatizer(BandedToeplitz([1.0, 0.5], steps=9), stddev=1000.0)
+mesh = jax.make_mesh((2,), ("devices",), axis_types=(AxisType.Auto,))
+gradients = np.random.default_rng(1).normal(size=(8, 50)).astype(np.float32)
+
+@jax.jit
+def step(gradients, state):
+    rows, _ = jax.vmap(lambda row: clip_and_round_to_grid(row, 1.0, 2**31 - 1))(gradients)
+    sums = rows.sum(axis=0)
+    noisy, state = made.update(sums, state)
+    return sums, jax.device_put(noisy, NamedSharding(mesh, P())), state
+
+state = made.init(jnp.zeros(50, np.int64))
+alone, _, _ = step(gradients, state)
+sums, noisy, _ = step(jax.device_put(gradients, NamedSharding(mesh, P("devices"))), state)
+assert np.array_equal(alone, sums), "in integers, whatever the devices"
+copies = [np.asarray(copy.data) for copy in noisy.addressable_shards]
+assert len(copies) == 2 and np.array_equal(*copies) and not np.array_equal(copies[0], sums)
+assert np.abs(copies[0] - sums).max() < 64_000
+print("done")
+"""
+
+
+def test_several_devices_share_sums_and_noise() -> None:
+    shown = subprocess.run([sys.executable, "-c", SEVERAL_DEVICES], capture_output=True, text=True, check=False)
+    assert shown.stdout == "done\n", shown.stderr
 
 
 def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,18 +19,24 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from dpnoise._errors import ParameterError, require
 
 # Before the modules that need JAX alone, whose errors name another extra.
 _host: Final = require("jax_privacy.noise_addition", "jax-privacy")
 
-from dpnoise._parameters import Rng  # noqa: E402
+from dpnoise._parameters import Rng, integer  # noqa: E402
 from dpnoise.backends._jax import Step, generator, number  # noqa: E402
-from dpnoise.sgd import BandedToeplitz, FloatSums  # noqa: E402
+from dpnoise.sgd import BandedToeplitz, FloatSums, IntegerSums  # noqa: E402
 
-__all__ = ["gaussian_privatizer", "matrix_factorization_privatizer"]
+__all__ = [
+    "clip_and_round_to_grid",
+    "enforce_norm_bound",
+    "gaussian_privatizer",
+    "integer_privatizer",
+    "matrix_factorization_privatizer",
+]
 
 jax = require("jax", "jax-privacy")
 jnp = require("jax.numpy", "jax-privacy")
@@ -43,6 +49,9 @@ _DEFAULT: Final = _host.SupportedStrategies.DEFAULT
 _ONE: Final = 2**12  # coefficients are multiples of its inverse
 _HEAD: Final = 8  # bytes of the fingerprint
 _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
+_GRID_SCALES: Final = range(1, 2**31)
+_MOST_NUMBERS: Final = 2**31
+_LOW: Final = 2**32 - 1
 
 
 def gaussian_privatizer(
@@ -168,7 +177,166 @@ def matrix_factorization_privatizer(
             "intermediate_strategy must be SupportedStrategies.DEFAULT: noise is drawn once, on the CPU, got "
             f"{intermediate_strategy}"
         )
-    parameters = _parameters(noising_matrix, number(stddev, "stddev"))
+    if not isinstance(noising_matrix, BandedToeplitz):
+        _host_privatizer(noising_matrix, stddev=1.0, prng_key=0)  # the host's own checks
+    return _transformation(_parameters(noising_matrix, "noising_matrix", stddev, of_integers=False), rng)
+
+
+def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
+    """Make a transformation that adds noise to sums of integers: nothing is rounded before the noise.
+
+    Parameters
+    ----------
+    strategy : dpnoise.sgd.BandedToeplitz, or ``streaming_matrix.identity()`` of the host
+        How the noise of the steps is correlated, as for `matrix_factorization_privatizer`. The identity is independent
+        noise, for any number of steps.
+    stddev : as for `dpnoise.sgd.IntegerSums`
+        The noise multiplier, times ``strategy.sensitivity(participation)``, times the ``grid_scale`` of the rows.
+    rng : optional
+        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError.
+
+    Returns
+    -------
+    optax.GradientTransformation of trees of int64
+        As by `matrix_factorization_privatizer`, with its errors. JAX has int64 when ``jax_enable_x64`` is on. Sums are
+        modulo 2**64. With several bands, sums with noise are rounded to whole numbers, half up, and are modulo 2**52,
+        from -2**51 to 2**51 - 1.
+
+    Raises
+    ------
+    TypeError, ParameterError
+        By ``update``, when ``jax_enable_x64`` is off, and for sums that are not int64; as by that of
+        `matrix_factorization_privatizer`.
+
+    Notes
+    -----
+    All steps together are S**2 / (2 stddev**2)-zCDP. S is ``strategy.sensitivity(participation)`` times the largest L2
+    norm by which an example changes a sum. It is ``grid_scale`` where each row is made by `clip_and_round_to_grid` or
+    `enforce_norm_bound`, in any order and on any devices. Neighbours have an example or padding, whose row is zeros, in
+    its place.
+
+    References
+    ----------
+    Choquette-Choo et al. (2023), as for `dpnoise.sgd.BandedToeplitz`.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpnoise.backends.jax_privacy import clip_and_round_to_grid, integer_privatizer
+    >>> from dpnoise.sgd import BandedToeplitz, MinSeparation
+    >>> strategy = BandedToeplitz([1.0, 0.5], steps=50)
+    >>> stddev = 1.1 * strategy.sensitivity(MinSeparation(10)) * 2**22
+    >>> privatizer = integer_privatizer(strategy, stddev=stddev)
+    >>> with jax.enable_x64(True):
+    ...     gradients = jax.numpy.ones((64, 3))  # of 64 examples
+    ...     rows = jax.vmap(lambda row: clip_and_round_to_grid(row, 1.0, 2**22)[0])(gradients)
+    ...     noisy, state = privatizer.update(rows.sum(axis=0), privatizer.init(rows[0]))
+    >>> noisy.dtype
+    dtype('int64')
+    """
+    return _transformation(_parameters(strategy, "strategy", stddev, of_integers=True), generator(rng=rng))
+
+
+def clip_and_round_to_grid(gradient: Any, l2_clip_norm: ArrayLike, grid_scale: int) -> tuple[Any, Any]:
+    """Clip the gradient of one example to a norm of ``grid_scale`` steps of a grid, and round it to whole steps.
+
+    Parameters
+    ----------
+    gradient : tree of real floating-point arrays, of d numbers in all
+        Under ``jax.vmap`` one of many. With a NaN or an infinity, or a sum of squares beyond the largest double, it
+        counts as zeros.
+    l2_clip_norm : float
+        The largest L2 norm, over the whole tree, from 2**-80 to 2**80. A step of the grid is
+        ``l2_clip_norm / grid_scale``.
+    grid_scale : int
+        Above sqrt(d) / 2, and below 2**31.
+
+    Returns
+    -------
+    rounded : tree of int64
+        Of an L2 norm of at most ``grid_scale``, exactly.
+    l2_norm : jax.Array of float32, shape ()
+        The norm of the gradient before it was clipped. It is private.
+
+    Raises
+    ------
+    ParameterError, TypeError
+        When ``jax_enable_x64`` is off, a parameter is out of range, or numbers are not real floating-point numbers.
+
+    Notes
+    -----
+    Rounding can make the norm larger by sqrt(d) / 2 steps, so the gradient is clipped to a norm that is smaller by as
+    much, and by one part in 2**20 for what floating-point arithmetic adds. `enforce_norm_bound` then holds whatever was
+    computed before. It makes no row zeros that this function has clipped, for up to 2**31 numbers.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpnoise.backends.jax_privacy import clip_and_round_to_grid, enforce_norm_bound
+    >>> with jax.enable_x64(True):
+    ...     rounded, l2_norm = clip_and_round_to_grid(jax.numpy.array([3.0, 4.0]), l2_clip_norm=1.0, grid_scale=1000)
+    ...     zeros = enforce_norm_bound(rounded, grid_scale=999)
+    >>> rounded.tolist(), l2_norm.item(), zeros.tolist()
+    ([600, 799], 5.0, [0, 0])
+    """
+    _check_x64()
+    scale, clip_norm = integer(grid_scale, "grid_scale", _GRID_SCALES), number(l2_clip_norm, "l2_clip_norm")
+    if not 2.0**-80 <= clip_norm <= 2.0**80:
+        raise ParameterError(f"l2_clip_norm must be from 2**-80 to 2**80, got {clip_norm!r}")
+    doubles = jax.tree.map(lambda leaf: _floats(leaf, "gradient").astype(np.float64), gradient)
+    by_rounding = math.sqrt(_size(doubles)) / 2
+    if scale <= by_rounding:
+        raise ParameterError(
+            f"grid_scale must be above {by_rounding!r}, the norm that rounding can add to {_size(doubles)} numbers, "
+            f"got {scale}"
+        )
+    norm = jnp.sqrt(sum((jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(doubles)), jnp.zeros(())))
+    factor = jnp.minimum(scale / clip_norm, (scale - by_rounding) * (1 - 2.0**-20) / norm)
+    steps = jax.tree.map(
+        lambda leaf: jnp.rint(jnp.where(jnp.isfinite(norm), leaf * factor, 0.0)).astype(np.int64), doubles
+    )
+    return enforce_norm_bound(steps, scale), norm.astype(np.float32)
+
+
+def enforce_norm_bound(rounded: Any, grid_scale: int) -> Any:
+    """Return the row of one example, or zeros in its place if its L2 norm is above ``grid_scale``: exactly.
+
+    The errors are those of `clip_and_round_to_grid`.
+
+    Parameters
+    ----------
+    rounded : tree of int64, of at most 2**31 numbers in all
+        Under ``jax.vmap`` one of many.
+    grid_scale : int
+        From 1 to 2**31 - 1.
+
+    Returns
+    -------
+    tree of int64
+
+    Notes
+    -----
+    Squares are added up in two parts of 32 bits each: in integers, whatever the order.
+    """
+    _check_x64()
+    scale = integer(grid_scale, "grid_scale", _GRID_SCALES)
+    row = jax.tree.map(lambda leaf: _integers(leaf, "rounded"), rounded)
+    if _size(row) > _MOST_NUMBERS:
+        raise ParameterError(f"rounded must be of at most 2**31 numbers, got {_size(row)}")
+    low = high = jnp.zeros((), np.int64)
+    for leaf in jax.tree.leaves(row):
+        # One number that is too large makes the sum too large; its own square might not fit.
+        squares = jnp.where((leaf < -scale) | (leaf > scale), scale**2 + 1, jnp.square(leaf))  # at most 2**62
+        low += jnp.sum(squares & _LOW)
+        high += jnp.sum(squares >> 32)
+    high += low >> 32
+    most_high, most_low = divmod(scale**2, 2**32)
+    is_above = (high > most_high) | ((high == most_high) & ((low & _LOW) > most_low))
+    return jax.tree.map(lambda leaf: jnp.where(is_above, 0, leaf), row)
+
+
+def _transformation(parameters: _Parameters, rng: Rng) -> Any:
+    """Make the transformation that adds such noise."""
 
     def init(model: Any) -> tuple[Any, Any]:
         fingerprint, length = _kept_of(model, parameters)
@@ -176,10 +344,13 @@ def matrix_factorization_privatizer(
 
     def update(sum_of_clipped_grads: Any, noise_state: Any, params: Any = None) -> tuple[Any, Any]:
         del params
+        if parameters.of_integers:
+            _check_x64()
         fingerprint, length = _kept_of(sum_of_clipped_grads, parameters)
         step, history = _checked(noise_state, length)
         leaves, structure = jax.tree.flatten(sum_of_clipped_grads)
-        arguments = [*map(_sum, leaves), history, step]
+        converted = _integers if parameters.of_integers else _floats
+        arguments = [*(converted(leaf, "sum_of_clipped_grads") for leaf in leaves), history, step]
         results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arguments[:-1]]
         in_place = dict(enumerate(range(len(results))))
         attributes = {**parameters._asdict(), "fingerprint": fingerprint.astype(np.int64)}
@@ -191,36 +362,38 @@ def matrix_factorization_privatizer(
 
 
 class _Parameters(NamedTuple):
-    """The coefficients in steps of 2**-12, the number of steps, and the standard deviation."""
+    """The coefficients in steps of 2**-12, the number of steps, the standard deviation, and 1 for sums of integers."""
 
     numerators: NDArray[np.int64]
     steps: int
     stddev: float
+    of_integers: int
 
-    def noise(self) -> FloatSums:
-        return _kept_noise(tuple(self.numerators.tolist()), self.steps, self.stddev)
+    def noise(self) -> FloatSums | IntegerSums:
+        return _kept_noise(tuple(self.numerators.tolist()), *self[1:])
 
 
-def _parameters(matrix: Any, stddev: float) -> _Parameters:
+def _parameters(matrix: Any, name: str, stddev: float, *, of_integers: bool) -> _Parameters:
     """Return the parameters of the noise of a matrix, unless the grid leaves it no room."""
     if isinstance(matrix, BandedToeplitz):
-        found = _Parameters((matrix.coefficients * _ONE).astype(np.int64), matrix.steps, stddev)
+        numerators, steps = (matrix.coefficients * _ONE).astype(np.int64), matrix.steps
     else:
-        _check_identity(matrix)
-        found = _Parameters(np.array([_ONE]), _UNLIMITED, stddev)
+        _check_identity(matrix, name)
+        numerators, steps = np.array([_ONE]), _UNLIMITED
+    found = _Parameters(numerators, steps, number(stddev, "stddev"), int(of_integers))
     try:
         found.noise()
     except ParameterError as error:
-        raise ParameterError(str(error).replace("strategy must be one", "noising_matrix must be a strategy")) from None
+        raise ParameterError(str(error).replace("strategy must be one", f"{name} must be a strategy")) from None
     return found
 
 
 @lru_cache(maxsize=256)
-def _kept_noise(numerators: tuple[int, ...], steps: int, stddev: float) -> FloatSums:
+def _kept_noise(numerators: tuple[int, ...], steps: int, stddev: float, of_integers: int) -> FloatSums | IntegerSums:
     """Make the noise, whose tables take longer to compute than the noise of a small model; steps repeat."""
     independent = steps == _UNLIMITED
     strategy = None if independent else BandedToeplitz(np.divide(numerators, _ONE), steps=steps)
-    return FloatSums(strategy, stddev=stddev)
+    return (IntegerSums if of_integers else FloatSums)(strategy, stddev=stddev)
 
 
 def _kept_of(shapes: Any, parameters: _Parameters) -> tuple[NDArray[np.uint32], int]:
@@ -245,24 +418,42 @@ def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
     return jnp.asarray(parts[0]), jnp.asarray(parts[1])
 
 
-def _check_identity(matrix: Any) -> None:
-    _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
+def _check_identity(matrix: Any, name: str) -> None:
     identity = _streaming_matrix.identity()
     # The matrices of the host are functions. The functions of all identities have the same code, without variables.
     function = getattr(matrix, "multiply_next", None)
     if getattr(function, "__code__", None) is not identity.multiply_next.__code__:
         raise NotImplementedError(
-            "noising_matrix must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
+            f"{name} must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
             f"streaming_matrix.identity(), got another {type(matrix).__name__}"
         )
 
 
-def _sum(leaf: Any) -> Any:
-    """Return sums as float32, which holds all smaller types, or float64."""
+def _check_x64() -> None:
+    if not jax.config.jax_enable_x64:
+        raise ParameterError(
+            "jax_enable_x64 must be on, since JAX has no int64 without it, got False: call "
+            "jax.config.update('jax_enable_x64', True) first"
+        )
+
+
+def _size(tree: Any) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(tree))
+
+
+def _floats(leaf: Any, name: str) -> Any:
+    """Return numbers as float32, which holds all smaller types, or float64."""
     array = jnp.asarray(leaf)
     if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(f"sum_of_clipped_grads must be real floating-point numbers, got dtype {array.dtype}")
+        raise TypeError(f"{name} must be real floating-point numbers, got dtype {array.dtype}")
     return array if array.dtype == np.float64 else array.astype(np.float32)
+
+
+def _integers(leaf: Any, name: str) -> Any:
+    array = jnp.asarray(leaf)
+    if array.dtype != np.int64:
+        raise TypeError(f"{name} must be integers of dtype int64, got dtype {array.dtype}")
+    return array
 
 
 def _write_noisy(
@@ -272,6 +463,7 @@ def _write_noisy(
     numerators: NDArray[np.int64],
     steps: int,
     stddev: float,
+    of_integers: int,
     fingerprint: NDArray[np.int64],
     rng: Rng = None,
 ) -> None:
@@ -282,7 +474,7 @@ def _write_noisy(
         raise ParameterError("noise_state must be that of a privatizer with these parameters, got one of others")
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
-    noise = _Parameters(numerators, steps, stddev).noise()
+    noise = _Parameters(numerators, steps, stddev, of_integers).noise()
     rest = history.view(np.int64)  # a history for each array
     for part in sums:
         own, rest = np.split(rest, [noise.history_length(part.size)])

@@ -7,7 +7,7 @@
   `MinSeparation` and `CyclicPoisson` say in which steps an example takes part.
 - `CorrelatedGradient`: a run of steps whose noise is correlated, so that sums over steps have less of it, as
   `BandedToeplitz` says; each example takes part as `SingleEpoch`, `MinSeparation` or `CyclicPoisson` says.
-- `FloatSums`: such noise for sums in floating point, which another library has made.
+- `FloatSums`, `IntegerSums`: such noise for sums in floating point or of integers, which another library has made.
 - `epsilon_spent`, `noise_multiplier_for`: the cost of a number of steps, and the noise for an epsilon.
 
 Neighbours differ by one example, which is added or removed. The size of a batch is private; the expected batch size,
@@ -16,11 +16,11 @@ the sampling rate and the number of steps are public.
 
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
 from dpnoise.sgd._correlated_gradient import CorrelatedGradient, CorrelatedGradientRun
-from dpnoise.sgd._float_sums import FloatSums
 from dpnoise.sgd._gradients import clip_and_sum
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 from dpnoise.sgd._sampling import poisson_sample
 from dpnoise.sgd._strategy import BandedToeplitz, CyclicPoisson, MinSeparation, SingleEpoch
+from dpnoise.sgd._sums import FloatSums, IntegerSums
 
 __all__ = [
     "BandedToeplitz",
@@ -28,6 +28,7 @@ __all__ = [
     "CorrelatedGradientRun",
     "CyclicPoisson",
     "FloatSums",
+    "IntegerSums",
     "MinSeparation",
     "NoisyGradient",
     "SingleEpoch",

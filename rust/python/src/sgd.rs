@@ -399,8 +399,6 @@ impl FloatSums {
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let mut history = buffers::writable::<i64>(history, "history", "int64")?;
-        let history = buffers::elements(&mut history, "history")?;
         for_dtype!(sums, write_float_sums(&self.0, step, history, sums, threads.get(), rng))
     }
 }
@@ -409,27 +407,74 @@ fn write_float_sums<T: Real + Element>(
     kind: &str,
     noisy: &sgd::FloatSums,
     step: u64,
-    history: &mut [i64],
+    history: &Bound<'_, PyAny>,
     sums: &Bound<'_, PyAny>,
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let py = sums.py();
+    with_history::<T>(kind, noisy.noise(), history, sums, |history, values| match hazmat::given(rng)? {
+        Some(mut rng) => noisy.release_with(step, history, values, &mut *rng).map_err(to_py),
+        None => runtime::pausing(sums.py(), |pause| noisy.release(step, history, values, threads, pause)),
+    })
+}
+
+/// Sums of integers with such noise.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct IntegerSums(sgd::IntegerSums);
+
+#[pymethods]
+impl IntegerSums {
+    #[new]
+    fn new(numerators: Vec<u32>, stddev: &Bound<'_, PyAny>, gain: f64) -> PyResult<Self> {
+        sgd::IntegerSums::new(numerators, real_up(stddev, "stddev")?, gain).map(Self).map_err(to_py)
+    }
+
+    /// How many numbers a history for `width` sums has.
+    fn history_length(&self, width: usize) -> usize {
+        self.0.noise().history_length(width)
+    }
+
+    /// Adds the noise of a step to `sums`, and puts the noise into the history.
+    #[pyo3(signature = (history, step, sums, threads, rng=None))]
+    fn release(
+        &self,
+        history: &Bound<'_, PyAny>,
+        step: u64,
+        sums: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let noisy = &self.0;
+        with_history::<i64>("int64", noisy.noise(), history, sums, |history, values| match hazmat::given(rng)? {
+            Some(mut rng) => noisy.release_with(step, history, values, &mut *rng).map_err(to_py),
+            None => runtime::pausing(sums.py(), |pause| noisy.release(step, history, values, threads.get(), pause)),
+        })
+    }
+}
+
+/// Calls `release` with the history and the sums, unless the history has another length.
+fn with_history<T: Element>(
+    kind: &str,
+    noise: &sgd::CorrelatedNoise,
+    history: &Bound<'_, PyAny>,
+    sums: &Bound<'_, PyAny>,
+    release: impl FnOnce(&mut [i64], &mut [T]) -> PyResult<()>,
+) -> PyResult<()> {
+    let mut history = buffers::writable::<i64>(history, "history", "int64")?;
+    let history = buffers::elements(&mut history, "history")?;
     let mut sums = buffers::writable::<T>(sums, "sums", kind)?;
     let sums = buffers::elements(&mut sums, "sums")?;
-    if history.len() != noisy.noise().history_length(sums.len()) {
+    if history.len() != noise.history_length(sums.len()) {
         return Err(ParameterError::new_err("history must be as long as the number of sums asks for"));
     }
-    match hazmat::given(rng)? {
-        Some(mut rng) => noisy.release_with(step, history, sums, &mut *rng).map_err(to_py),
-        None => runtime::pausing(py, |pause| noisy.release(step, history, sums, threads, pause)),
-    }
+    release(history, sums)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
     module.add_class::<CorrelatedGradient>()?;
     module.add_class::<FloatSums>()?;
+    module.add_class::<IntegerSums>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
     module.add_function(wrap_pyfunction!(add_clipped, module)?)
 }

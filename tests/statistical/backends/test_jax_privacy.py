@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from backends.two_samples import ALARM, N, p_value, planted
 from jax_privacy import noise_addition as host
-from jax_privacy.matrix_factorization import toeplitz
+from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
 from dpnoise.backends import jax_privacy as ours
 from dpnoise.sgd import BandedToeplitz
@@ -25,9 +25,9 @@ STRATEGY = BandedToeplitz(COEFFICIENTS, steps=5)
 INVERSE = toeplitz.inverse_as_streaming_matrix(jnp.array(COEFFICIENTS))
 
 
-def sums_of_steps(privatizer):
+def sums_of_steps(privatizer, dtype=np.float32):
     """Give the noise of each step, and the sum of all: that of a model."""
-    zeros = jnp.zeros(N, np.float32)
+    zeros = jnp.zeros(N, dtype)
     update, state, steps = jax.jit(privatizer.update), privatizer.init(zeros), []
     for _ in range(STRATEGY.steps):
         noise, state = update(zeros, state)
@@ -52,3 +52,20 @@ def test_independent_noise_has_the_same_distribution():
         assert p_value(a, b) > ALARM
     correlated = sums_of_steps(ours.matrix_factorization_privatizer(STRATEGY, stddev=1.1))
     assert p_value(correlated[2], expected[2]) < ALARM
+
+
+@pytest.mark.parametrize(
+    "matrices", [(streaming_matrix.identity(),) * 2, (STRATEGY, INVERSE)], ids=["independent", "correlated"]
+)
+def test_noise_on_integers_has_the_same_distribution(matrices):
+    """That of the host, rounded to whole numbers, which are too small for the samples to show."""
+    expected = sums_of_steps(host.matrix_factorization_privatizer(matrices[1], stddev=1e5))
+
+    def make(stddev):
+        with jax.enable_x64(True):
+            return sums_of_steps(ours.integer_privatizer(matrices[0], stddev=stddev), np.int64)
+
+    for a, b in zip(make(1e5), expected, strict=True):
+        assert p_value(a, np.rint(b)) > ALARM
+    for a, b in zip(make(1e5 / planted(N)), expected, strict=True):
+        assert p_value(a, np.rint(b)) < ALARM

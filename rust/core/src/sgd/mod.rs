@@ -9,12 +9,14 @@
 //! | [`CorrelatedNoise`] | makes noise that is correlated from step to step |
 //! | [`CorrelatedGradient`] | adds that noise to the sums of a run |
 //! | [`FloatSums`] | puts sums that were made in floats on a grid, and adds noise in finer steps |
+//! | [`IntegerSums`] | adds noise to sums of integers |
 
 mod addition;
 mod clipping;
 mod correlated_gradient;
 mod correlated_noise;
 mod float_sums;
+mod integer_sums;
 mod noisy_gradient;
 mod run_state;
 
@@ -23,6 +25,7 @@ pub use clipping::Clipping;
 pub use correlated_gradient::{CorrelatedGradient, Strategy};
 pub use correlated_noise::CorrelatedNoise;
 pub use float_sums::FloatSums;
+pub use integer_sums::IntegerSums;
 pub use noisy_gradient::NoisyGradient;
 
 pub use dpnoise_kernels::arch::clipping::Real;

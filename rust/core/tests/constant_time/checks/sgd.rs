@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dpnoise_core::rng::NoiseKey;
 use dpnoise_core::sgd::{
-    Clipping, CorrelatedGradient, CorrelatedNoise, FloatSums, Matrix, NoisyGradient, Real, Strategy,
+    Clipping, CorrelatedGradient, CorrelatedNoise, FloatSums, IntegerSums, Matrix, NoisyGradient, Real, Strategy,
 };
 use dpnoise_core::threads::go_on;
 
@@ -48,6 +48,14 @@ fn float_sums<T: Real>(from: impl Fn(f64) -> T) {
     assert_secret(&sums);
 }
 
+fn integer_sums(numerators: &[u32]) {
+    let integers = IntegerSums::new(numerators.to_vec(), 1e8, 1.2).unwrap();
+    let mut sums = secret(&(0..77).map(|i| (i - 38) << 50).collect::<Vec<i64>>());
+    let mut history = vec![0; integers.noise().history_length(sums.len())];
+    integers.release(0, &mut history, &mut sums, 1, &mut go_on).unwrap();
+    assert_secret(&sums);
+}
+
 pub(super) fn checks() -> Vec<Check> {
     table(&[
         ("clipped gradients, singles", || [1, 5, 32, 77, 1030].into_iter().for_each(|width| sums(width, |x| x as f32))),
@@ -82,5 +90,7 @@ pub(super) fn checks() -> Vec<Check> {
         }),
         ("correlated noise on sums of singles", || float_sums(|x| x as f32)),
         ("correlated noise on sums of doubles", || float_sums(|x| x)),
+        ("independent noise on sums of integers", || integer_sums(&[4096])),
+        ("correlated noise on sums of integers", || integer_sums(&[4096, 2048])),
     ])
 }
