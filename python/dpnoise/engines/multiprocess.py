@@ -32,9 +32,8 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
     """Count reports in worker processes.
 
     A part whose worker dies is counted again by a new worker, and its state is merged once: the result has all reports,
-    or an error names the part. The logger ``dpnoise`` gets a warning for each death.
-
-    The accumulator is the same as if one process had counted everything.
+    as if one process had counted everything, or an error names the part. The logger ``dpnoise`` gets a warning for each
+    death.
 
     Parameters
     ----------

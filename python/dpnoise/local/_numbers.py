@@ -201,8 +201,7 @@ class HybridMean(MeanProtocol):
 
     References
     ----------
-    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin and Yu (2019), "Collecting and analyzing multidimensional data with local
-    differential privacy", section III-C.
+    Wang et al. (2019), as for `PiecewiseMean`, section III-C.
 
     Examples
     --------

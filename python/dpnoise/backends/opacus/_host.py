@@ -1,4 +1,4 @@
-"""The host, imported here and nowhere else."""
+"""Opacus, imported here and nowhere else."""
 
 from dpnoise._errors import require
 
