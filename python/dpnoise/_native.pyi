@@ -49,6 +49,7 @@ __all__ = [
     "normal_quantile",
     "random_bytes",
     "secure_bit_generator",
+    "shuffled_epsilon",
     "text_fingerprints",
 ]
 

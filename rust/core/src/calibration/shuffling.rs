@@ -287,7 +287,7 @@ struct Tail {
     point: f64,
     relative: f64,
     /// P(Bin(c, 1/2) >= k) in the same units, and how much smaller it may be.
-    tail: f64,
+    above: f64,
     error: f64,
     scaled: usize,
     /// The number of neutral reports.
@@ -297,7 +297,7 @@ struct Tail {
 impl Tail {
     fn new(advantage: &Advantage, c: f64, neutral: f64) -> Self {
         let (k, uncertain) = Self::least(advantage, c, neutral);
-        let mut found = Self { c, k, uncertain, point: 0.0, relative: 0.0, tail: 0.0, error: 0.0, scaled: 0, neutral };
+        let mut found = Self { c, k, uncertain, point: 0.0, relative: 0.0, above: 0.0, error: 0.0, scaled: 0, neutral };
         if k > c + 1.0 {
             return found; // the first value is never the likelier one, and with fewer telling reports neither
         }
@@ -336,8 +336,8 @@ impl Tail {
         }
         steps += x - middle;
         found.relative = 4.0 * steps + 100.0;
-        found.tail = sum / total;
-        found.error = found.tail * found.relative * ULP;
+        found.above = sum / total;
+        found.error = found.above * found.relative * ULP;
         found
     }
 
@@ -353,7 +353,7 @@ impl Tail {
     fn gain(&self, advantage: &Advantage) -> f64 {
         let pushed = self.neutral * advantage.push / (self.c + 1.0);
         let point = self.point * (1.0 + self.relative * ULP);
-        let tail = (self.tail - 1.01 * self.error).max(0.0);
+        let tail = (self.above - 1.01 * self.error).max(0.0);
         let gain = point * (advantage.near - pushed / 2.0) - tail * (advantage.far + pushed);
         // The rounding of the numbers above, and a term too many.
         let rounding = 64.0 * ULP * (point * (advantage.near + pushed) + tail * (advantage.far + pushed));
@@ -370,17 +370,17 @@ impl Tail {
         self.c -= 1.0;
         (self.k, self.uncertain) = Self::least(advantage, self.c, self.neutral);
         if self.k == k {
-            self.tail -= half;
+            self.above -= half;
             self.point = 2.0 * half;
         } else {
-            self.tail += half;
+            self.above += half;
             self.point *= 2.0 * (k - 1.0) / c;
         }
         self.relative += 3.0;
-        self.error += ULP * (self.tail.abs() + half * self.relative);
-        if self.scaled > 0 && self.point.max(self.tail) > 1.0 / UNIT.sqrt() {
+        self.error += ULP * (self.above.abs() + half * self.relative);
+        if self.scaled > 0 && self.point.max(self.above) > 1.0 / UNIT.sqrt() {
             self.point *= UNIT;
-            self.tail *= UNIT;
+            self.above *= UNIT;
             self.error *= UNIT;
             self.scaled -= 1;
         }
