@@ -86,9 +86,15 @@ def test_more_reports_than_people_are_as_private_as_2_to_the_33():
     assert shuffled(1e-4, 2**64 - 1, 1e-9) == shuffled(1e-4, 2**33, 1e-9)
 
 
+def test_deltas_that_need_no_epsilon():
+    for epsilon0, n, delta in [(3.0758115319545376, 1, 0.9117677886129659), (1.0, 10, 0.99)]:
+        assert shuffled(epsilon0, n, delta) <= epsilon0 * 2.0**-49
+
+
 def test_it_is_never_more_than_the_local_epsilon():
     assert shuffled(5.0, 2, 1e-9) == 5.0
     assert shuffled(5e-324, 10**6, 1e-9) == 5e-324
+    assert local.RandomizedResponse(epsilon=2.0**-20).shuffled_cost(n=10**6, delta=1e-9).epsilon < 2.0**-30
     assert shuffled(1.0, 10**6, 5e-324) == 1.0
 
 

@@ -34,7 +34,7 @@ from dpnoise.sgd import NoisyGradient, epsilon_spent
 LITTLE = 2.0**-20
 CLIENTS = 4
 MODEL = {"w": np.zeros((2, 3), np.float32), "b": np.zeros((), np.float32)}
-ALARM = 1e-9
+ALARM = 1e-12
 
 
 @pytest.fixture(autouse=True)
@@ -266,7 +266,7 @@ SECRET = 0.123456
     ("wrong", "text"),
     [
         ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros(1)}, "the keys and shapes of those of the model"),
-        ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros((), int)}, "must be float16, float32 or float64"),
+        ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros((), int)}, "be float16, float32 or float64"),
     ],
 )
 def test_replies_that_do_not_fit_the_model_are_refused_without_showing_them(wrong: Any, text: str) -> None:
@@ -582,16 +582,6 @@ def test_two_updates_are_no_further_apart_than_the_noise_is_for() -> None:
     assert wider.sensitivity == 3 / clipping.granularity
     np.testing.assert_array_equal(steps_of(mod, {"w": np.full(d, np.nan)}, model), np.zeros(d))
     np.testing.assert_array_equal(steps_of(mod, {"w": np.zeros(d)}, model), np.zeros(d))
-
-
-def test_the_classical_scale_is_too_small_for_a_large_epsilon() -> None:
-    """The positive control of the scale: its exact delta, of continuous noise, is more than it promises."""
-    epsilon, delta = 10.0, 1e-6
-    scale = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
-    exact = stats.norm.cdf(0.5 / scale - epsilon * scale) - np.exp(epsilon) * stats.norm.cdf(
-        -0.5 / scale - epsilon * scale
-    )
-    assert exact > 1.5 * delta
 
 
 def test_every_reply_has_fresh_noise() -> None:

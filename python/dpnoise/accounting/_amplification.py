@@ -161,7 +161,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
     -----
     The privacy of the two distributions of the reference is computed from above: truncated tails are counted in delta,
     and every rounding error is bounded. The result is larger than the exact epsilon of these distributions by less than
-    one part in 10**8. More than 2**33 reports get the epsilon of 2**33.
+    one part in 10**7. But it is at least 2**-50 times the epsilon of a report, and it is that epsilon where that is
+    below 2**-21 or delta below 2**-900. More than 2**33 reports get the epsilon of 2**33.
 
     References
     ----------

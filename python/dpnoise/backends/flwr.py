@@ -125,7 +125,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         mechanism, sums = self._mechanism(), np.zeros(sum(array.size for array in model.values()), np.int64)
         for content in contents:
             (record,) = content.array_records.values()
-            sums += mechanism.clipped_sum(_update(_arrays_of(record), model))
+            sums += mechanism.clipped_sum(_update(record, model))
         self._compose_release(event)
         mean = mechanism.add_noise(sums, dtype=np.float64)
         content = app.RecordDict(
@@ -193,8 +193,8 @@ class LocalDpMod(mods.LocalDpMod):
     Notes
     -----
     An update is clipped and rounded as for `DifferentialPrivacyServerSideFixedClipping`. Noise is that of
-    `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid; the classical formula, which
-    the host has, is proved for an epsilon below 1. Each reply is a release, and the losses of rounds add up.
+    `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid. Each reply is a release, and
+    the losses of rounds add up.
 
     References
     ----------
@@ -209,6 +209,7 @@ class LocalDpMod(mods.LocalDpMod):
 
     def __init__(self, clipping_norm: float, sensitivity: float, epsilon: float, delta: float) -> None:
         super().__init__(clipping_norm, sensitivity, epsilon, delta)
+        self._clipping()
         if not 2 * clipping_norm <= sensitivity < math.inf:
             raise ParameterError(
                 f"sensitivity must be finite and at least 2 * clipping_norm, {2 * clipping_norm!r}, since any update "
@@ -231,17 +232,20 @@ class LocalDpMod(mods.LocalDpMod):
         if list(received) != list(model):
             return failures._handle_array_key_mismatch_err("LocalDpMod", reply)
         clipping, noise = self._mechanisms(sum(array.size for array in model.values()))
-        steps = noise.release(clipping.clipped_sum(_update(_arrays_of(received), model)))
+        steps = noise.release(clipping.clipped_sum(_update(received, model)))
         reply.content[key] = _moved(model, np.multiply(steps, clipping.granularity))
         return reply
 
-    def _mechanisms(self, d: int) -> tuple[NoisyGradient, DiscreteGaussian]:
-        """Return what clips an update of d numbers, and what adds the noise in steps of its grid."""
+    def _clipping(self) -> NoisyGradient:
         try:
-            clipping = NoisyGradient(clip_norm=self.clipping_norm, noise_multiplier=1.0, expected_batch_size=1.0)
+            return NoisyGradient(clip_norm=self.clipping_norm, noise_multiplier=1.0, expected_batch_size=1.0)
         except (ParameterError, TypeError) as error:
             raise type(error)(str(error).replace("clip_norm", "clipping_norm")) from None
-        distance = max(2 * Fraction(clipping.sensitivity(d)), Fraction(self.sensitivity))
+
+    def _mechanisms(self, d: int) -> tuple[NoisyGradient, DiscreteGaussian]:
+        """Return what clips an update of d numbers, and what adds the noise in steps of its grid."""
+        clipping = self._clipping()
+        distance = max(2 * Fraction(clipping.sensitivity(d)), Fraction(float(self.sensitivity)))
         steps = math.ceil(distance / Fraction(clipping.granularity))
         return clipping, DiscreteGaussian(epsilon=self.epsilon, delta=self.delta, sensitivity=steps)
 
@@ -259,10 +263,19 @@ def _arrays_of(record: Any) -> Arrays:
     return arrays
 
 
-def _update(received: Arrays, model: Arrays) -> list[NDArray[Any]]:
+def _update(record: Any, model: Arrays) -> list[NDArray[Any]]:
     """Return the update of a client, a row of each array."""
-    if {key: array.shape for key, array in received.items()} != {key: array.shape for key, array in model.items()}:
-        raise ParameterError("arrays of a reply must have the keys and shapes of those of the model")
+    try:
+        received = _arrays_of(record)
+        fits = {key: array.shape for key, array in received.items()} == {
+            key: array.shape for key, array in model.items()
+        }
+    except Exception:  # whatever it says, the client may have chosen it
+        fits = False
+    if not fits:
+        raise ParameterError(
+            "arrays of a reply must have the keys and shapes of those of the model, and be float16, float32 or float64"
+        ) from None
     with np.errstate(all="ignore"):  # a warning would tell of a single client
         return [np.subtract(received[key], array)[np.newaxis] for key, array in model.items()]
 

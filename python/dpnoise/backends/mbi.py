@@ -30,6 +30,8 @@ __all__ = ["choose", "measure"]
 
 mbi = require("mbi", "mbi")
 
+from dpnoise.backends._jax import generator  # noqa: E402 # after the host, whose extra the error names
+
 Clique = tuple[str | int, ...]
 Spend = Callable[[Mechanism], object]
 
@@ -50,7 +52,6 @@ def measure(
     rows: int = 1,
     relation: Relation = "add/remove",
     spend: Spend | None = None,
-    threads: int | None = None,
     rng: Rng = None,
 ) -> list[Any]:
     """Measure marginals of a data set with discrete Gaussian noise.
@@ -71,7 +72,7 @@ def measure(
     spend : callable, optional
         Called with the mechanism after all checks and before anything is drawn: what it raises ends the call. Such as
         `dpnoise.accounting.Accountant.compose`, or ``list.append`` to collect each mechanism's ``rho``.
-    relation, threads, rng : as everywhere
+    relation, rng : as everywhere
 
     Returns
     -------
@@ -88,8 +89,7 @@ def measure(
 
     Notes
     -----
-    The host's ``Dataset.project`` has counts in float32 unless JAX is told otherwise: 16,777,217 becomes 16,777,216,
-    and one row more makes it 16,777,218. The counts here are int64.
+    Counts are int64, since counts in float32 are exact up to 16,777,216 only.
 
     References
     ----------
@@ -108,12 +108,13 @@ def measure(
     (2.0, (6,))
     """
     listed = _cliques_of(data, cliques)
+    generator(rng=rng)
     square = integer(rows, "rows", _ROWS) ** 2 * sensitivity.histogram(relation) * len(listed)
-    mechanism = dpnoise.DiscreteGaussian(rho=rho, sensitivity=root(Fraction(square)))
+    mechanism = dpnoise.DiscreteGaussian(rho=real(rho, "rho"), sensitivity=root(Fraction(square)))
     counts = [_counts(data, clique) for clique in listed]
     if spend is not None:
         spend(mechanism)
-    released = mechanism.release(np.concatenate(counts), threads=threads, rng=rng).astype(np.float64)
+    released = mechanism.release(np.concatenate(counts), rng=rng).astype(np.float64)
     ends = itertools.accumulate(map(len, counts[:-1]))
     return [
         mbi.LinearMeasurement(noisy, clique, stddev=mechanism.scale)
@@ -188,6 +189,7 @@ def choose(
     ('a', 'b')
     """
     listed = _cliques_of(data, candidates, "candidates")
+    generator(rng=rng)
     given = candidates if isinstance(candidates, Mapping) else dict.fromkeys(listed, 1)
     weights = [integer(given[clique], "every weight of candidates", _WEIGHTS) for clique in listed]
     most = integer(rows, "rows", _ROWS) * sensitivity.histogram(relation)
@@ -207,11 +209,14 @@ def _cliques_of(data: Any, cliques: Any, name: str = "cliques") -> list[Clique]:
         raise TypeError(f"data must be an mbi.Dataset, got {type(data).__name__}")
     if np.any(data.weights != 1):
         raise ParameterError("data must have weights that are all 1: a heavier row changes a count by more than 1")
+    if not isinstance(cliques, Mapping | Sequence) or isinstance(cliques, str):
+        raise TypeError(f"{name} must be a sequence of tuples, got {type(cliques).__name__}")
     listed = list(cliques)
     if not listed:
         raise ParameterError(f"{name} must have at least one clique, got none")
     for clique in listed:
-        if not isinstance(clique, tuple) or len(set(clique)) < len(clique) or not data.domain.supports(clique):
+        is_tuple = isinstance(clique, tuple) and all(isinstance(attribute, str | int) for attribute in clique)
+        if not is_tuple or len(set(clique)) < len(clique) or not data.domain.supports(clique):
             raise ParameterError(
                 f"every clique of {name} must be a tuple of different attributes of {data.domain.attributes}, "
                 f"got {clique!r}"
@@ -237,10 +242,12 @@ def _counts(data: Any, clique: Clique) -> NDArray[np.int64]:
 
 def _estimate(model: Any, clique: Clique, size: int) -> NDArray[np.int64]:
     """Round the model's marginal to units."""
+    if not hasattr(model, "project"):
+        raise TypeError(f"model must have the method project of mbi.MarkovRandomField, got {type(model).__name__}")
     found = np.asarray(model.project(clique).datavector(), np.float64)
     counts = np.clip(np.rint(found * _UNIT), 0, None)
     # A NaN is not at most anything.
-    if found.shape != (size,) or not counts.sum() <= _LARGEST_ERROR:
+    if found.shape != (size,) or np.isinf(found).any() or not counts.sum() <= _LARGEST_ERROR:
         raise ParameterError(
             f"model must have marginals of {size} finite numbers for {clique!r} that add up to at most 2**32, "
             f"got shape {found.shape} and the sum {counts.sum() / _UNIT}"

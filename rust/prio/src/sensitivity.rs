@@ -65,7 +65,8 @@ pub trait NoiseField: NttFriendlyFieldElement {
 macro_rules! noise_fields {
     ($($field:ident is $integer:ident;)*) => {$(
         impl NoiseField for $field {
-            #[inline]
+            // Within a loop the compiler makes a jump of the last subtraction of the field's multiplication.
+            #[inline(never)]
             fn from_noise(noise: i64) -> Self {
                 // All ones for negative noise, which is then more than -p.
                 let negative = (noise >> 63) as $integer;

@@ -36,7 +36,7 @@ def message(numbers):
 
 
 def of_a_round(library, noise_multiplier):
-    """Give the noise of a round; the updates are tiny, since the host does not take zeros."""
+    """Give the noise of a round with tiny updates."""
     strategy = library.DifferentialPrivacyServerSideFixedClipping(host.FedAvg(), noise_multiplier, 0.3, CLIENTS)
     strategy.current_arrays = ArrayRecord({"w": Array(np.zeros(N, np.float32))})
     replies = [message(np.full(N, 1e-15, np.float32)) for _ in range(CLIENTS)]

@@ -15,8 +15,8 @@ const MOST: u64 = 1 << 33;
 /// Below this delta, the answer is the epsilon of a single report.
 const LEAST_DELTA: f64 = power_of_two(-900);
 
-/// So it is below this epsilon of a report, which no protocol has.
-const LEAST_EPSILON: f64 = power_of_two(-20);
+/// So it is below this epsilon of a report: the smallest one that a protocol takes is twice that.
+const LEAST_EPSILON: f64 = power_of_two(-21);
 
 /// Probabilities are multiples of a power of this, so that they do not underflow.
 const UNIT: f64 = power_of_two(-480);
@@ -84,6 +84,9 @@ impl Blanket {
         let excess = |epsilon: f64| (crowd.delta(&Advantage::new(self, epsilon)) / delta).ln();
         let (mut low, mut high) = (local * power_of_two(-50), local);
         let (mut above, mut below) = (excess(low), f64::NEG_INFINITY);
+        if above <= 0.0 {
+            return low;
+        }
         for step in 0.. {
             if high <= low * (1.0 + TOLERANCE) {
                 break;
