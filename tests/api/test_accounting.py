@@ -322,8 +322,25 @@ def test_the_extremes_of_zcdp() -> None:
     assert zcdp_delta(1e300, epsilon=1.0) == 1.0
     assert 0 <= zcdp_epsilon(5e-324, delta=5e-324) < 1e-140
     assert zcdp_epsilon(1e308, delta=1e-9) > 1e308
-    assert [pure_zcdp_rho(epsilon) for epsilon in (0.0, 0.5, 0.1)] == [0.0, 0.125, 0.005000000000000001]
-    assert pure_zcdp_rho(1e-200) == 5e-324
+    assert [pure_zcdp_rho(epsilon) for epsilon in (0.0, 1e-200, 1e200)] == [0.0, 5e-324, 1e200]
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.5, 1.0, 5.0, 30.0, 1e4, 1.1e4])
+def test_the_rho_of_pure_privacy_is_the_smallest_one(epsilon: float) -> None:
+    """For the mechanism that dominates all, randomised response, and every order."""
+    rho = pure_zcdp_rho(epsilon)
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(epsilon) * mpmath.tanh(mpmath.mpf(epsilon) / 2)
+        assert exact <= rho <= exact * (1 + mpmath.mpf(2) ** -51)
+
+        def slope(order: mpmath.mpf) -> mpmath.mpf:
+            grown = mpmath.log(mpmath.cosh((order - 0.5) * epsilon) / mpmath.cosh(mpmath.mpf(epsilon) / 2))
+            return grown / ((order - 1) * order)
+
+        orders = [1 + mpmath.mpf(2) ** exponent for exponent in range(-60, 60)]
+        assert max(map(slope, orders)) <= rho
+        # Positive control: a smaller rho fails at the smallest order.
+        assert slope(orders[0]) > rho * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +352,6 @@ def test_the_extremes_of_zcdp() -> None:
         (lambda: zcdp_delta(1.0, epsilon=math.nan), "epsilon must be zero or more and finite, got nan"),
         (lambda: zcdp_delta(1.0, epsilon=1.0, method="best"), "method must be 'tight' or 'simple', got 'best'"),
         (lambda: zcdp_rho(epsilon=0.0, delta=0.1), "epsilon must be positive and finite, got 0.0"),
-        (lambda: pure_zcdp_rho(1e200), "epsilon must have a square in the range of a float, got 1e\\+200"),
         (lambda: pure_zcdp_rho(-1.0), "epsilon must be zero or more and finite, got -1.0"),
     ],
 )
