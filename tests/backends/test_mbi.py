@@ -24,7 +24,7 @@ import mbi
 
 import dpnoise
 from dpnoise import ParameterError, RandomnessError, audit, hazmat
-from dpnoise.accounting import Accountant, BudgetExceeded, Ledger, pure_zcdp_rho
+from dpnoise.accounting import Accountant, BudgetExceeded, Ledger
 from dpnoise.backends import mbi as ours
 
 DOMAIN = mbi.Domain(["a", "b", "c"], [2, 3, 4])
@@ -198,7 +198,7 @@ def test_a_choice_for_a_quarter_of_its_cost_is_found() -> None:
     largest, spread, limit = losses(1, "add/remove", coefficient=2)
     assert largest > limit
     assert spread == limit**2
-    assert pure_zcdp_rho(1.0) == 4 * dpnoise.Exponential(epsilon=1.0).rho
+    assert dpnoise.Exponential(epsilon=2.0).rho == 4 * dpnoise.Exponential(epsilon=1.0).rho
 
 
 @pytest.mark.parametrize(("rows", "relation", "sensitivity"), [(3, "add/remove", 15 * 64), (1, "substitute", 10 * 64)])
