@@ -146,15 +146,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         """Drop the metrics of clients."""
 
     def _mechanism(self) -> NoisyGradient:
-        try:
-            return NoisyGradient(
-                clip_norm=self.clipping_norm,
-                noise_multiplier=self.noise_multiplier,
-                expected_batch_size=self.num_sampled_clients,
-            )
-        except (ParameterError, TypeError) as error:
-            text = str(error).replace("clip_norm", "clipping_norm")
-            raise type(error)(text.replace("expected_batch_size", "num_sampled_clients")) from None
+        return _gradient(self.clipping_norm, self.noise_multiplier, self.num_sampled_clients)
 
     def _check_weights(self, contents: list[Any]) -> None:
         if not contents:
@@ -209,7 +201,7 @@ class LocalDpMod(mods.LocalDpMod):
 
     def __init__(self, clipping_norm: float, sensitivity: float, epsilon: float, delta: float) -> None:
         super().__init__(clipping_norm, sensitivity, epsilon, delta)
-        self._clipping()
+        _gradient(clipping_norm)
         if not 2 * clipping_norm <= sensitivity < math.inf:
             raise ParameterError(
                 f"sensitivity must be finite and at least 2 * clipping_norm, {2 * clipping_norm!r}, since any update "
@@ -236,18 +228,23 @@ class LocalDpMod(mods.LocalDpMod):
         reply.content[key] = _moved(model, np.multiply(steps, clipping.granularity))
         return reply
 
-    def _clipping(self) -> NoisyGradient:
-        try:
-            return NoisyGradient(clip_norm=self.clipping_norm, noise_multiplier=1.0, expected_batch_size=1.0)
-        except (ParameterError, TypeError) as error:
-            raise type(error)(str(error).replace("clip_norm", "clipping_norm")) from None
-
     def _mechanisms(self, d: int) -> tuple[NoisyGradient, DiscreteGaussian]:
         """Return what clips an update of d numbers, and what adds the noise in steps of its grid."""
-        clipping = self._clipping()
+        clipping = _gradient(self.clipping_norm)
         distance = max(2 * Fraction(clipping.sensitivity(d)), Fraction(float(self.sensitivity)))
         steps = math.ceil(distance / Fraction(clipping.granularity))
         return clipping, DiscreteGaussian(epsilon=self.epsilon, delta=self.delta, sensitivity=steps)
+
+
+def _gradient(clipping_norm: float, noise_multiplier: float = 1.0, num_sampled_clients: int = 1) -> NoisyGradient:
+    """Make the mechanism of updates; its errors have the host's names of parameters."""
+    try:
+        return NoisyGradient(
+            clip_norm=clipping_norm, noise_multiplier=noise_multiplier, expected_batch_size=num_sampled_clients
+        )
+    except (ParameterError, TypeError) as error:
+        text = str(error).replace("clip_norm", "clipping_norm")
+        raise type(error)(text.replace("expected_batch_size", "num_sampled_clients")) from None
 
 
 def _arrays_of(record: Any) -> Arrays:

@@ -147,16 +147,10 @@ pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<f64, Error> 
     if !(epsilon > 0.0 && epsilon <= 32.0) {
         return Err(Error::parameter("epsilon", format!("{epsilon:?}"), "above 0 and at most 32"));
     }
-    let delta = check_shuffled(n, delta)?;
-    Ok(Blanket::of_any(epsilon).epsilon(epsilon, n, delta))
-}
-
-/// Checks the number of shuffled reports and the delta of their guarantee, and returns that.
-pub(crate) fn check_shuffled(n: u64, delta: f64) -> Result<f64, Error> {
     if n == 0 {
         return Err(Error::parameter("n", n, "at least 1"));
     }
-    Ok(Delta::new(delta)?.get())
+    Ok(Blanket::of_any(epsilon).epsilon(epsilon, n, Delta::new(delta)?.get()))
 }
 
 /// The least epsilon with `curve(epsilon) <= delta`, or 0.

@@ -32,7 +32,7 @@ use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Given};
 use super::values::{Input, ValueKind, Values};
-use crate::calibration::{Blanket, check_shuffled, shuffled_epsilon};
+use crate::calibration::shuffled_epsilon;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::threads::{Pause, go_on};
@@ -332,10 +332,10 @@ impl Protocol {
         if self.delta() > 0.0 {
             return Err(Error::parameter("protocol", self.name(), "one with a delta of 0"));
         }
-        let (local, delta) = (self.epsilon(), check_shuffled(n, delta)?);
-        let bound = |blanket: Blanket| blanket.epsilon(local, n, delta);
+        let local = self.epsilon();
         let of_any = shuffled_epsilon(local, n, delta)?;
-        Ok(on_family!(self, family => family.blanket()).map_or(of_any, |blanket| bound(blanket).min(of_any)))
+        let blanket = on_family!(self, family => family.blanket());
+        Ok(blanket.map_or(of_any, |blanket| blanket.epsilon(local, n, delta).min(of_any)))
     }
 
     /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all
