@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -238,6 +239,10 @@ def test_the_slack_counts_every_value_that_moves() -> None:
 # --- the divergences ---------------------------------------------------------------------------------------------
 
 
+def divergences(loss: PrivacyLoss, orders: Iterable[float]) -> Floats:
+    return np.array([loss.divergence(order) for order in orders])
+
+
 @pytest.mark.parametrize(
     ("loss", "first", "second"),
     [case for case in CASES if case[0].delta == 0],
@@ -248,9 +253,10 @@ def test_divergences_are_not_too_small(loss: PrivacyLoss, first: Floats, second:
     present = (first > 1e-290) & (second > 1e-290)
     p, q = np.log(first[present]), np.log(second[present])
     exact = np.array([special.logsumexp(a * p + (1 - a) * q) / (a - 1) for a in orders])
-    assert np.all(loss.rdp(orders) >= exact * (1 - 1e-9))
+    assert np.all(divergences(loss, orders) >= exact * (1 - 1e-9))
     if type(loss) in (DiscreteLaplaceLoss,):
-        assert np.allclose(loss.rdp(orders), exact, rtol=1e-9)
+        assert np.allclose(divergences(loss, orders), exact, rtol=1e-9)
+    assert np.all(orders * loss.rho >= exact * (1 - 1e-9))
 
 
 def test_divergences_agree_with_dp_accounting() -> None:
@@ -260,14 +266,20 @@ def test_divergences_agree_with_dp_accounting() -> None:
         noise = 2 / (1 + math.exp(epsilon))
         event = dp_accounting.RandomizedResponseDpEvent(noise, 2)
         other = dp_accounting.rdp.RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
-        assert np.allclose(ApproximateLoss(epsilon).rdp(orders), other.compose(event).rdp, rtol=1e-9)
+        assert np.allclose(divergences(ApproximateLoss(epsilon), orders), other.compose(event).rdp, rtol=1e-9)
         other = dp_accounting.rdp.RdpAccountant().compose(dp_accounting.LaplaceDpEvent(1 / epsilon))
-        assert np.allclose(LaplaceLoss(epsilon, 2**50).rdp(orders), other.rdp, rtol=1e-9)
-        assert np.allclose(DiscreteLaplaceLoss(epsilon, 10**7).rdp(orders), other.rdp, rtol=1e-5)
+        assert np.allclose(divergences(LaplaceLoss(epsilon, 2**50), orders), other.rdp, rtol=1e-9)
+        assert np.allclose(divergences(DiscreteLaplaceLoss(epsilon, 10**7), orders), other.rdp, rtol=1e-5)
         other = dp_accounting.rdp.RdpAccountant().compose(dp_accounting.GaussianDpEvent(1 / epsilon))
-        assert np.allclose(DiscreteGaussianLoss(2.0**40, epsilon * 2**40).rdp(orders), other.rdp)
-    assert np.all(ApproximateLoss(0.0).rdp(orders) == 0)
-    assert np.all(BoundedRangeLoss(1e-9).rdp(orders) > 0)
+        assert np.allclose(divergences(DiscreteGaussianLoss(2.0**40, epsilon * 2**40), orders), other.rdp)
+    for rate, multiplier in ((0.01, 1.1), (0.5, 0.7), (1e-6, 3.0)):
+        other = dp_accounting.rdp.RdpAccountant()
+        event = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(multiplier))
+        expected = other.compose(event).rdp
+        sampled = DiscreteGaussianLoss(multiplier * 2.0**40, 2.0**40).sampled(rate)
+        assert np.allclose(divergences(sampled, orders), expected, rtol=1e-6)
+    assert np.all(divergences(ApproximateLoss(0.0), orders) == 0)
+    assert np.all(divergences(BoundedRangeLoss(1e-9), orders) > 0)
 
 
 # --- compositions ------------------------------------------------------------------------------------------------

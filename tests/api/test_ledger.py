@@ -206,7 +206,7 @@ def test_what_exceeds_the_budget_is_not_drawn(path: Path) -> None:
     mechanism = Recorder(epsilon=1.5)
     with pytest.raises(BudgetExceeded) as caught:
         ledger.release(mechanism, 3.0)
-    assert (caught.value.cost, caught.value.remaining) == (PrivacyCost(1.5), held(1.0))
+    assert (caught.value.cost, caught.value.remaining) == (held(1.5), held(1.0))
     assert not hasattr(mechanism, "spent_before")
     assert ledger.entries() == []
 
@@ -257,8 +257,38 @@ def test_bad_spends(path: Path, call: Any, error: type[Exception], message: str)
         ({"epsilon": float("inf")}, ParameterError, "epsilon must be zero or more and finite, got inf"),
         ({"epsilon": "1"}, TypeError, "epsilon must be a number, got str"),
         ({"epsilon": 1.0, "delta": 1.0}, ParameterError, "delta must be from 0 up to, but not including, 1, got 1.0"),
-        ({"delta": 0.1}, ParameterError, "epsilon must be given together with delta"),
-        ({}, LedgerError, r"there is no ledger at .*; give epsilon, its budget, to make one"),
+        ({"delta": 0.1}, ParameterError, "epsilon or rho must be given together with delta"),
+        ({}, LedgerError, r"there is no ledger at .*; give epsilon or rho, its budget, to make one"),
+        ({"rho": 0.0}, ParameterError, "rho must be positive and finite, got 0.0"),
+        ({"rho": 1.0, "delta": -0.1}, ParameterError, "delta must be from 0 up to, but not including, 1, got -0.1"),
+        (
+            {"rho": 1.0, "epsilon": 1.0},
+            ParameterError,
+            "rho must be None when epsilon is given, got 1.0",
+        ),
+        (
+            {"rho": 1.0, "odometer_delta": 0.0},
+            ParameterError,
+            "odometer_delta must be above 0 and below 1 -",
+        ),
+        ({"epsilon": 1.0, "odometer_delta": 0.1}, ParameterError, "rho must be given together with odometer_delta"),
+        ({"epsilon": 1.0, "orders": [2]}, ParameterError, "epsilon and delta must be given together with orders"),
+        (
+            {"epsilon": 1.0, "delta": 0.0, "orders": [2]},
+            ParameterError,
+            "delta must be above 0 and below 1 for",
+        ),
+        (
+            {"epsilon": 1.0, "delta": 0.1, "orders": []},
+            ParameterError,
+            "orders must be from 1 to 64 different",
+        ),
+        (
+            {"epsilon": 1.0, "delta": 0.1, "orders": [1]},
+            ParameterError,
+            "orders must be an integer from 2 to 1024",
+        ),
+        ({"epsilon": 1.0, "delta": 1e-9, "orders": [2]}, ParameterError, "orders must be larger for epsilon=1.0 and"),
     ],
 )
 def test_bad_budgets_make_no_file(path: Path, arguments: Any, error: type[Exception], message: str) -> None:
@@ -309,28 +339,35 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 
 def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    for version in (2, 4):
+    for version, advice in (
+        (2, " only: see with the dpnoise"),
+        (3, ": `dpnoise ledger .* --migrate` rewrites it"),
+        (5, " only"),
+    ):
         edit(path, f"PRAGMA user_version = {version}")
-        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 3 only: see with the dpnoise")
+        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 4{advice}")
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        "DELETE FROM entries WHERE number = 2",
-        "UPDATE entries SET epsilon = '0' WHERE number = 2",
-        "UPDATE entries SET total_epsilon = '0.1' WHERE number = 3",
-        "UPDATE entries SET total_epsilon = 'nan' WHERE number = 3",
-        "UPDATE entries SET total_delta = 'much' WHERE number = 3",
+        "DELETE FROM entries WHERE number = 3",
+        "UPDATE entries SET amounts = '0 0' WHERE number = 3",
+        "UPDATE entries SET totals = '0.1 0' WHERE number = 3",
+        "UPDATE entries SET totals = 'nan much' WHERE number = 3",
         "UPDATE entries SET number = 7 WHERE number = 3",
-        "UPDATE entries SET time = '2026-99-99T00:00:00' WHERE number = 2",
-        "UPDATE entries SET label = CAST(label AS BLOB) WHERE number = 2",
-        "UPDATE entries SET mechanism = 'Laplace(epsilon=0.01)' WHERE number = 2",
-        "INSERT INTO entries VALUES (4, '2026-01-01T00:00:00', '', '', '0', '0', '0.3', '0')",
-        "UPDATE budget SET epsilon = '9.0'",
-        "UPDATE budget SET delta = '0.5'",
-        "UPDATE budget SET relation = 'substitute'",
+        "UPDATE entries SET time = '2026-99-99T00:00:00' WHERE number = 3",
+        "UPDATE entries SET label = CAST(label AS BLOB) WHERE number = 3",
+        "UPDATE entries SET mechanism = 'Laplace(epsilon=0.01)' WHERE number = 3",
+        "INSERT INTO entries VALUES (4, '2026-01-01T00:00:00', '', '', '0 0', '0.3 0')",
+        "UPDATE budget SET terms = replace(terms, '1.0', '9.0')",
+        "UPDATE budget SET terms = replace(terms, 'add/remove', 'substitute')",
+        "UPDATE budget SET terms = '{}'",
         "UPDATE budget SET spends = 2",
+        "UPDATE budget SET spends = 0",
+        "UPDATE budget SET spends = 4",
+        "UPDATE budget SET before = hash",
+        "UPDATE budget SET hash = before",
         "INSERT INTO budget SELECT * FROM budget",
         "CREATE INDEX labels ON entries (label)",
         "PRAGMA journal_mode = WAL",
@@ -338,13 +375,37 @@ def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
         "DROP TABLE entries",
     ],
 )
-def test_altered_rows_are_noticed(path: Path, damage: str) -> None:
+def test_altered_terms_and_totals_are_noticed(path: Path, damage: str) -> None:
     ledger = Ledger(path, epsilon=1.0)
     for _ in range(3):
         ledger.spend(PrivacyCost(0.1))
     del ledger
     edit(path, damage)
     refused(path, "is damaged")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM entries WHERE number = 2",
+        "UPDATE entries SET number = 0 WHERE number = 1",
+        "UPDATE entries SET amounts = '0 0' WHERE number = 2",
+        "UPDATE entries SET totals = '0.9 0' WHERE number = 1",
+        "UPDATE entries SET label = 'other' WHERE number = 2",
+    ],
+)
+def test_altered_old_rows_change_no_total_and_are_found_by_the_check(path: Path, damage: str) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for _ in range(3):
+        ledger.spend(PrivacyCost(0.1))
+    edit(path, damage)
+    for opened in (ledger, Ledger(path), Ledger.open_readonly(path)):
+        assert (opened.spent, opened.remaining) == (held(0.3), held(0.7))
+        with pytest.raises(LedgerError, match="is damaged or incomplete"):
+            opened.entries()
+    ledger.spend(PrivacyCost(0.7))
+    with pytest.raises(BudgetExceeded):
+        Ledger(path).spend(PrivacyCost(5e-324))
 
 
 @pytest.mark.parametrize("page", [0, 1, 2, 3])
@@ -358,7 +419,8 @@ def test_damaged_pages_are_noticed(path: Path, page: int) -> None:
     start = page * 4096 + (100 if page == 0 else 0)
     content[start : start + 200] = b"\xff" * 200
     path.write_bytes(content)
-    refused(path, "is damaged|is not a ledger|cannot be used")
+    with pytest.raises(LedgerError, match=r"is damaged|is not a ledger|cannot be used"):
+        Ledger(path).entries()
     path.write_bytes(content[: len(content) // 2 + 17])  # cut short
     refused(path, "is damaged|is not a ledger|cannot be used")
 
@@ -469,12 +531,12 @@ def test_the_hash_is_the_documented_one(path: Path) -> None:
     for label in ("Ünïcode", "\0"):
         ledger.spend(DiscreteLaplace(epsilon=0.25), label)
     connection = sqlite3.connect(path)
-    [(*terms, spends, recorded)] = connection.execute("SELECT * FROM budget")
-    found = ""
-    for row in (terms, *connection.execute("SELECT * FROM entries ORDER BY number")):
-        found = hashlib.sha256(json.dumps([found, *row]).encode("ascii")).hexdigest()
+    [(terms, spends, before, recorded)] = connection.execute("SELECT * FROM budget")
+    found = [""]
+    for row in ((), *connection.execute("SELECT * FROM entries ORDER BY number")):
+        found.append(hashlib.sha256(json.dumps([found[-1], terms, *row]).encode("ascii")).hexdigest())
     connection.close()
-    assert (spends, recorded) == (2, found)
+    assert (spends, before, recorded) == (2, *found[-2:])
 
 
 def test_what_a_ledger_that_is_gone_has_left_makes_no_part_of_a_new_one(path: Path) -> None:

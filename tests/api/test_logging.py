@@ -31,7 +31,7 @@ def test_a_spend_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     assert [(record.name, record.levelname) for record in caplog.records] == [("dpnoise", "INFO")] * 2
     assert caplog.messages == [
         f"{str(path)!r}: spent epsilon=0.5, delta=0.0 for 'visitors\\nof 2026'",
-        f"{str(path)!r}: spent epsilon=0.1, delta=1E-9 for ''",
+        f"{str(path)!r}: spent epsilon=0.1, delta=1e-09 for ''",
     ]
 
 

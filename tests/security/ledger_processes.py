@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -15,14 +16,31 @@ import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from dpnoise import BudgetExceeded, PrivacyCost
-from dpnoise.accounting import Ledger
+from dpnoise.accounting import Ledger, RenyiCost, ZcdpCost
 
-COST = PrivacyCost(0.001, 1e-9)
+COSTS: dict[str, Any] = {
+    "epsilon": PrivacyCost(0.001, 1e-9),
+    "rho": ZcdpCost(0.001, 1e-9),
+    "orders": RenyiCost({8: 0.01, 64: 0.001}),
+}
 
 
-def spend(ledger: Ledger, notes: Path, worker: int, spends: int) -> None:
+def make(path: Path, measure: str, granted: int) -> Ledger[Any]:
+    """Make a ledger whose budget is for so many spends."""
+    most = round(0.001 * granted, 3)
+    if measure == "epsilon":
+        return Ledger(path, epsilon=most, delta=0.5)
+    if measure == "rho":
+        return Ledger(path, rho=most, delta=0.5, odometer_delta=1e-6)
+    # The order 64 has a little more than is granted, and less than one spend more.
+    needed = most + (math.log(2 / 0.001) - math.log(64)) / 63 + math.log1p(-1 / 64)
+    return Ledger(path, epsilon=needed + 1e-6, delta=0.001, orders=(8, 64))
+
+
+def spend(ledger: Ledger[Any], notes: Path, worker: int, spends: int, cost: Any) -> None:
     """Spend until so many were granted or refused, counting what a killed predecessor has noted."""
     before = [line.split()[0] for line in notes.read_text().splitlines()] if notes.exists() else []
     tried, answered = before.count("tries"), len(before) - before.count("tries")
@@ -31,20 +49,20 @@ def spend(ledger: Ledger, notes: Path, worker: int, spends: int) -> None:
         label = f"{worker}/{serial}"
         os.write(file, f"tries {label}\n".encode())
         try:
-            ledger.spend(COST, label)
+            ledger.spend(cost, label)
         except BudgetExceeded:
             os.write(file, f"refused {label}\n".encode())
         else:
             os.write(file, f"granted {label}\n".encode())
 
 
-def fork(ledger: Ledger, folder: Path, worker: int, spends: int) -> int:
+def fork(ledger: Ledger[Any], folder: Path, worker: int, spends: int, cost: Any) -> int:
     """Start a process."""
     child = os.fork()
     if child:
         return child
     try:
-        spend(ledger, folder / f"{worker}.notes", worker, spends)
+        spend(ledger, folder / f"{worker}.notes", worker, spends, cost)
     except BaseException as error:
         (folder / f"{worker}.failure").write_text(repr(error))
         os._exit(1)
@@ -55,16 +73,17 @@ def main() -> None:
     """Run the processes, kill some, and compare the ledger with the notes."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("folder", type=Path)
+    options.add_argument("--measure", choices=COSTS, required=True)
     for name in ("processes", "spends", "kills", "granted", "seed"):
         options.add_argument(f"--{name}", type=int, required=True)
     chosen = options.parse_args()
     choice = random.Random(chosen.seed)
-    limit = COST.epsilon * chosen.granted
-    ledger = Ledger(chosen.folder / "ledger", epsilon=round(limit, 3), delta=0.5)
+    cost = COSTS[chosen.measure]
+    ledger = make(chosen.folder / "ledger", chosen.measure, chosen.granted)
     ledger.spend(PrivacyCost(0.0), "parent")
 
     started = time.perf_counter()
-    running = {fork(ledger, chosen.folder, worker, chosen.spends): worker for worker in range(chosen.processes)}
+    running = {fork(ledger, chosen.folder, worker, chosen.spends, cost): worker for worker in range(chosen.processes)}
     killed = 0
     while running:
         if killed < chosen.kills:
@@ -74,7 +93,7 @@ def main() -> None:
             os.waitpid(victim, 0)
             killed += 1
             worker = running.pop(victim)
-            running[fork(ledger, chosen.folder, worker, chosen.spends)] = worker
+            running[fork(ledger, chosen.folder, worker, chosen.spends, cost)] = worker
         else:
             done, _ = os.wait()
             del running[done]
@@ -87,7 +106,12 @@ def main() -> None:
             notes[kind].add(label)
     entries = Ledger(chosen.folder / "ledger").entries()[1:]
     labels = Counter(entry.label for entry in entries)
-    spent = Ledger(chosen.folder / "ledger").spent
+    total = str(entries[-1].total.amounts())
+    expected = {
+        "epsilon": PrivacyCost(len(entries) / 1000, float(Decimal("1e-9") * len(entries))).amounts(),
+        "rho": ZcdpCost(len(entries) / 1000, float(Decimal("1e-9") * len(entries))).amounts(),
+        "orders": RenyiCost({8: len(entries) / 100, 64: len(entries) / 1000}).amounts(),
+    }
     figures = {
         "tried": len(notes["tries"]),
         "granted": len(notes["granted"]),
@@ -99,9 +123,8 @@ def main() -> None:
         "recorded_and_never_tried": len(set(labels) - notes["tries"]),
         "recorded_and_unanswered": len(set(labels) - notes["granted"]),
         "killed": killed,
-        "spent": spent.epsilon,
-        "budget": ledger.budget.epsilon,
-        "sum_is_exact": Decimal(repr(spent.epsilon)) == len(entries) * Decimal("0.001"),
+        "exhausted": len(entries) == chosen.granted,
+        "sum_is_exact": total == expected[chosen.measure],
         "failures": [file.read_text() for file in chosen.folder.glob("*.failure")],
         "milliseconds_per_spend": 1000 * seconds / max(len(entries), 1),
     }

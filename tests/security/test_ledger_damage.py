@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from dpnoise import PrivacyCost
+from dpnoise import BudgetExceeded, PrivacyCost
 from dpnoise.accounting import Ledger, LedgerError
 
 FULL = "DPNOISE_TEST_SAMPLES" in os.environ
@@ -28,17 +28,29 @@ needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this sys
 needs_limits = pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="this system limits no files")
 
 
-def facts(ledger: Ledger) -> tuple[Any, ...]:
+BUDGETS: dict[str, dict[str, Any]] = {
+    "epsilon": {"epsilon": 2.0, "delta": 1e-6},
+    "rho": {"rho": 1.0, "delta": 1e-6, "odometer_delta": 1e-6},
+    "orders": {"epsilon": 2.0, "delta": 1e-3, "orders": (8, 64)},
+}
+
+
+def facts(ledger: Ledger[Any]) -> tuple[Any, ...]:
     return ledger.budget, ledger.spent, ledger.entries()
 
 
 @pytest.fixture
-def path(memory_path: Path) -> Path:
+def measure() -> str:
+    return "epsilon"
+
+
+@pytest.fixture
+def path(memory_path: Path, measure: str) -> Path:
     """Return a ledger of several pages."""
     path = memory_path / "people.db"
-    ledger = Ledger(path, epsilon=2.0, delta=1e-6)
+    ledger: Ledger[Any] = Ledger(path, **BUDGETS[measure])
     for number in range(4):
-        ledger.spend(PrivacyCost(0.25, 1e-7), f"{number}: " + "a question " * 20)
+        ledger.spend(PrivacyCost(0.25, 0.0 if measure == "orders" else 1e-7), f"{number}: " + "a question " * 20)
     del ledger
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA page_size = {PAGE}")
@@ -52,27 +64,40 @@ def outcomes(path: Path, damaged: Path, contents: Iterable[bytes], same: tuple[A
     """Open a ledger with each content of one of its files in turn, and count what comes of it."""
     found: Counter[str] = Counter()
     messages: set[str] = set()
+    granted = 0
     others = {file: file.read_bytes() for file in path.parent.iterdir()}
     for content in contents:
         for file, whole in others.items():  # an earlier opening may have restored the ledger from its journal
             file.write_bytes(content if file == damaged else whole)
         try:
-            opened = facts(Ledger(path))
+            ledger = Ledger(path)
+            assert (ledger.budget, ledger.spent) == same[:2]
         except LedgerError as error:
             messages.add(str(error))
             found["refused"] += 1
-        else:
-            assert opened == same
+            continue
+        try:
+            assert ledger.entries() == same[2]
             found["the same"] += 1
-    print(damaged.name, dict(found))
+        except LedgerError as error:
+            messages.add(str(error))
+            found["found by the check"] += 1
+        try:  # it grants what remains, and no more
+            ledger.spend(ledger.remaining)
+            with pytest.raises(BudgetExceeded):
+                Ledger(path).spend(PrivacyCost(0.1))
+            granted += 1
+        except LedgerError as error:
+            messages.add(str(error))
+    print(damaged.name, dict(found), f"granted the rest: {granted}")
     assert all(message.isprintable() for message in messages)
     return found
 
 
-def flipped(content: bytes) -> Iterator[bytes]:
+def flipped(content: bytes, every_bit: bool = FULL) -> Iterator[bytes]:
     """Give the content with each byte altered by each bit and by all; the short form alters one bit of some."""
-    for place in range(0, len(content), STEP):
-        for bits in (*(1 << bit for bit in range(8)), 255) if FULL else (1 << place % 8,):
+    for place in range(0, len(content), STEP if FULL else 3 * STEP):
+        for bits in (*(1 << bit for bit in range(8)), 255) if every_bit else (1 << place % 8,):
             yield content[:place] + bytes([content[place] ^ bits]) + content[place + 1 :]
 
 
@@ -80,9 +105,12 @@ def cut(content: bytes) -> Iterator[bytes]:
     return (content[:length] for length in range(0, len(content), STEP))
 
 
-def test_no_altered_byte_alters_a_total(path: Path) -> None:
-    found = outcomes(path, path, flipped(path.read_bytes()), facts(Ledger(path)))
-    assert found["refused"] > found.total() / 3
+@pytest.mark.parametrize("measure", BUDGETS)
+def test_no_altered_byte_alters_a_total(path: Path, measure: str) -> None:
+    altered = flipped(path.read_bytes(), every_bit=FULL and measure == "epsilon")
+    found = outcomes(path, path, altered, facts(Ledger(path)))
+    assert found["refused"] > found.total() / 6
+    assert found["found by the check"] > found.total() / 10
     assert found["the same"] > 0, "some bytes mean nothing, such as SQLite's version"
 
 
@@ -191,7 +219,9 @@ def test_pages_of_two_states_are_no_ledger(path: Path) -> None:
         choice = dict(zip(differ, taken, strict=True))
         path.write_bytes(b"".join(page[choice.get(number, 0)].ljust(PAGE, b"\0") for number, page in enumerate(pages)))
         try:
-            opened = facts(Ledger(path))
+            ledger = Ledger(path)
+            assert ledger.spent in (before[1], after[1])
+            opened = facts(ledger)
         except LedgerError:
             found["refused"] += 1
         else:
@@ -249,7 +279,7 @@ def test_an_older_copy_is_noticed_only_by_who_has_seen_a_newer_one(path: Path) -
 def test_damage_is_noticed_while_a_ledger_is_open(path: Path) -> None:
     ledger = Ledger(path)
     for damage, call in (
-        ("UPDATE budget SET epsilon = '9.0'", lambda: ledger.spend(PrivacyCost(0.1))),
+        ("UPDATE budget SET terms = replace(terms, '2.0', '9.0')", lambda: ledger.spend(PrivacyCost(0.1))),
         ("UPDATE entries SET time = 'never' WHERE number = 2", ledger.entries),
     ):
         whole = path.read_bytes()

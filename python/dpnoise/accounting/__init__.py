@@ -7,7 +7,8 @@
   groups, samples and shuffled reports.
 - `Accountant`: tight composition of many releases, on the dp-accounting package.
 - `PrivacyLoss`: what it composes: `LaplaceLoss`, `DiscreteLaplaceLoss`, `DiscreteGaussianLoss`, `BoundedRangeLoss`.
-- `Ledger`: a durable budget that many processes spend from.
+- `Ledger`: a durable budget that many processes spend from, and whose releases may depend on the answers so far.
+- `ZcdpCost`, `RenyiCost`: guarantees in the other measures of a ledger.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from dpnoise.accounting._amplification import (
 )
 from dpnoise.accounting._composition import compose_advanced, compose_parallel, compose_sequential
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon, zcdp_rho
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._cost import PrivacyCost, RenyiCost, ZcdpCost
 
 __all__ = [
     "Accountant",
@@ -35,6 +36,8 @@ __all__ = [
     "LedgerError",
     "PrivacyCost",
     "PrivacyLoss",
+    "RenyiCost",
+    "ZcdpCost",
     "amplify_by_poisson_sampling",
     "amplify_by_sampling_without_replacement",
     "amplify_by_shuffling",

@@ -171,8 +171,7 @@ class Accountant(ByName):
 
     def _divergence(self, loss: PrivacyLoss, count: int) -> float:
         """Return the Rényi divergence of order 2 of the composed releases and ``count`` more."""
-        order = np.array([2.0])
-        return sum(float(times * other.rdp(order)[0]) for other, times in (*self._counts.items(), (loss, count)))
+        return sum(times * other.divergence(2.0) for other, times in (*self._counts.items(), (loss, count)))
 
     @property
     def _sequential(self) -> float:
@@ -221,8 +220,8 @@ class Accountant(ByName):
         """Add up the divergences of dp-accounting's orders; the sums are kept until more releases are added."""
         if self._composed is None:
             orders = np.array(_rdp().DEFAULT_RDP_ORDERS, np.float64)
-            parts = (count * loss.rdp(orders) for loss, count in self._counts.items())
-            self._composed = orders, sum(parts, np.zeros(len(orders)))
+            sums = [sum(count * loss.divergence(order) for loss, count in self._counts.items()) for order in orders]
+            self._composed = orders, np.array(sums, np.float64)
         return self._composed
 
     def __repr__(self) -> str:

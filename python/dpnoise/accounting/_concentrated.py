@@ -37,11 +37,14 @@ def pure_zcdp_rho(epsilon: float) -> float:
     (0.1225, 4.9331)
     """
     epsilon = PrivacyCost(epsilon).epsilon
+    loss = Decimal(epsilon)
     if epsilon > 10**4:
         return epsilon  # tanh is below 1
-    with precise():
-        grown = Decimal(epsilon).exp()
-        return above(Decimal(epsilon) * (grown - 1) / (grown + 1))
+    with precise(100):
+        if epsilon < 10**-20:
+            return above(loss * loss / 2)  # tanh is below its argument
+        grown = loss.exp()
+        return above(loss * (grown - 1) / (grown + 1))
 
 
 def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float:

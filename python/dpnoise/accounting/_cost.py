@@ -8,22 +8,23 @@ rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
+from fractions import Fraction
 from typing import Final
 
 from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real_up
+from dpnoise._parameters import integer, real_up
 from dpnoise.sensitivity import Relation, check_relation
 
 _EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])
 """Room for every sum of fewer than 10**400 floats, from 1e-340 to 1e309: an inexact one would raise."""
 
-_PRECISE: Final = Context(prec=400, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Overflow])
-"""Enough to tell 1 + x from 1 for every float x, with 60 digits to spare."""
+_PRECISE: Final = 400
+"""Digits, enough to tell 1 + x from 1 for every float x, with 60 digits to spare."""
 
 
 def decimal_of(value: float) -> Decimal:
@@ -47,14 +48,17 @@ def exact_product(factor: int, value: Decimal) -> Decimal:
     return _EXACT.multiply(Decimal(factor), value)
 
 
-def precise() -> AbstractContextManager[Context]:
-    """Compute with 400 digits within this context."""
-    return localcontext(_PRECISE)
+def precise(digits: int = _PRECISE) -> AbstractContextManager[Context]:
+    """Compute with so many digits within this context."""
+    return localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Overflow]))
 
 
-def up(exact: Decimal) -> float:
+def up(exact: Decimal | Fraction) -> float:
     """Return the smallest float that stands for `exact` or more; infinity when there is none."""
-    nearest = float(exact)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
     if math.isinf(nearest) or decimal_of(nearest) >= exact:
         return nearest
     return math.nextafter(nearest, math.inf)
@@ -71,8 +75,29 @@ def above(approximate: Decimal) -> float:
     return math.nextafter(float(approximate), math.inf) if approximate else 0.0
 
 
-@dataclass(frozen=True)
-class PrivacyCost(Record):
+class Cost(Record):
+    """The base class of costs: dataclasses of amounts and a relation."""
+
+    __slots__ = ()
+
+    def amounts(self) -> str:
+        """Show the amounts as they are given to the class."""
+        return ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "relation")
+
+    def _repr_html_(self) -> str:
+        exact = {name: repr(value) for name, value in vars(self).items()}  # a rounded cost might be one below it
+        relation = exact.pop("relation")
+        shown = exact if relation == "None" else {**exact, "relation": vars(self)["relation"]}
+        return html_table(type(self).__name__, {"attribute": list(shown), "value": list(shown.values())})
+
+    def __repr__(self) -> str:
+        """Show the call that makes this cost."""
+        relation = vars(self)["relation"]
+        return f"{type(self).__name__}({self.amounts()}{'' if relation is None else f', relation={relation!r}'})"
+
+
+@dataclass(frozen=True, repr=False)
+class PrivacyCost(Cost):
     """A guarantee of (epsilon, delta)-differential privacy, for one neighbouring relation.
 
     Parameters
@@ -108,15 +133,7 @@ class PrivacyCost(Record):
 
     def __post_init__(self) -> None:
         """Check the ranges of epsilon and delta."""
-        epsilon, delta = real_up(self.epsilon, "epsilon"), real_up(self.delta, "delta")
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise ParameterError(f"epsilon must be zero or more and finite, got {epsilon!r}")
-        if not 0 <= delta < 1:
-            raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
-        if self.relation is not None:
-            check_relation(self.relation)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
+        _check(self, "epsilon")
 
     def __add__(self, other: PrivacyCost) -> PrivacyCost:
         """Return the cost of both releases, from the same data."""
@@ -126,15 +143,92 @@ class PrivacyCost(Record):
         """Return this cost for 0, with which `sum` begins."""
         return self if type(other) is int and other == 0 else NotImplemented
 
-    def _repr_html_(self) -> str:
-        exact = [repr(self.epsilon), repr(self.delta)]  # a rounded cost might be one below it
-        names, values = ["epsilon", "delta", "relation"], [*exact, *filter(None, [self.relation])]
-        return html_table("PrivacyCost", {"attribute": names[: len(values)], "value": values})
 
-    def __repr__(self) -> str:
-        """Show the call that makes this cost."""
-        relation = "" if self.relation is None else f", relation={self.relation!r}"
-        return f"PrivacyCost(epsilon={self.epsilon!r}, delta={self.delta!r}{relation})"
+@dataclass(frozen=True, repr=False)
+class ZcdpCost(Cost):
+    """A guarantee of delta-approximate rho-zero-concentrated differential privacy, for one neighbouring relation.
+
+    Parameters
+    ----------
+    rho : float
+        Zero or more, finite.
+    delta : float, default 0
+        From 0 up to, but not including, 1.
+    relation : as for `PrivacyCost`
+
+    Notes
+    -----
+    A number that no float can hold is rounded up.
+
+    References
+    ----------
+    Bun and Steinke (2016), "Concentrated differential privacy: simplifications, extensions, and lower bounds",
+    definitions 1.1 and 8.1.
+    """
+
+    rho: float
+    delta: float = 0.0
+    relation: Relation | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges of rho and delta."""
+        _check(self, "rho")
+
+
+@dataclass(frozen=True, repr=False)
+class RenyiCost(Cost):
+    """Bounds on the Rényi divergences of a release, for one neighbouring relation.
+
+    Parameters
+    ----------
+    divergences : mapping of int to float
+        For each order, from 2, a bound on the divergence, zero or more, finite.
+    relation : as for `PrivacyCost`
+
+    Notes
+    -----
+    A number that no float can hold is rounded up.
+
+    References
+    ----------
+    Mironov (2017), "Rényi differential privacy", definition 4.
+    """
+
+    divergences: Mapping[int, float]
+    relation: Relation | None = None
+
+    def __post_init__(self) -> None:
+        """Check the orders and the divergences."""
+        if not isinstance(self.divergences, Mapping) or not self.divergences:
+            raise TypeError(f"divergences must be a mapping of orders to numbers, got {self.divergences!r:.60}")
+        checked = {}
+        for order, value in sorted(self.divergences.items()):
+            name = f"divergences[{order!r}]"
+            checked[integer(order, "divergences: an order", range(2, 2**53))] = _finite(value, name)
+        if self.relation is not None:
+            check_relation(self.relation)
+        object.__setattr__(self, "divergences", checked)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.divergences.items()), self.relation))
+
+
+def _finite(value: float, name: str) -> float:
+    number = real_up(value, name)
+    if not (math.isfinite(number) and number >= 0):
+        raise ParameterError(f"{name} must be zero or more and finite, got {number!r}")
+    return number
+
+
+def _check(cost: PrivacyCost | ZcdpCost, name: str) -> None:
+    """Check a cost with a delta, and round its numbers up to floats."""
+    amount, delta = _finite(getattr(cost, name), name), real_up(cost.delta, "delta")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
+    if cost.relation is not None:
+        check_relation(cost.relation)
+    object.__setattr__(cost, name, amount)
+    object.__setattr__(cost, "delta", delta)
 
 
 def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:

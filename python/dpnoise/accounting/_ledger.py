@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, overload
 
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
-from dpnoise._parameters import ByName, real_down
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, down, exact_difference, exact_sum, up
+from dpnoise._parameters import ByName
+from dpnoise.accounting._cost import (
+    Cost,
+    PrivacyCost,
+    RenyiCost,
+    ZcdpCost,
+    check_same_relation,
+    down,
+    exact_difference,
+    exact_sum,
+    up,
+)
+from dpnoise.accounting._filters import (
+    Amounts,
+    AnyCost,
+    Filter,
+    Guarantee,
+    RenyiFilter,
+    SequentialFilter,
+    ZcdpFilter,
+    check_cost,
+    filter_of,
+)
 from dpnoise.accounting._ledger_file import LedgerFile, State
 from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
@@ -28,27 +50,25 @@ class BudgetExceeded(Error):
 
     Attributes
     ----------
-    cost : PrivacyCost
-        The cost of the release.
-    remaining : PrivacyCost
-        The remaining budget.
+    cost, remaining : PrivacyCost, ZcdpCost or RenyiCost
+        The cost of the release, and the remaining budget, in the measure of the ledger.
     """
 
     __module__ = "dpnoise"
 
-    def __init__(self, cost: PrivacyCost, remaining: PrivacyCost) -> None:
+    def __init__(self, cost: Any, remaining: Any) -> None:
         super().__init__(cost, remaining)
         self.cost, self.remaining = cost, remaining
 
     def __str__(self) -> str:
-        return (
-            f"this would cost epsilon={self.cost.epsilon!r}, delta={self.cost.delta!r}, and what remains of the budget "
-            f"is epsilon={self.remaining.epsilon!r}, delta={self.remaining.delta!r}"
-        )
+        message = f"this would cost {self.cost.amounts()}, and what remains of the budget is {self.remaining.amounts()}"
+        if isinstance(self.cost, PrivacyCost) and self.cost.delta and not self.remaining.delta:
+            message += "; Gaussian noise needs a budget with a delta, or of rho"
+        return message
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
+class LedgerEntry(Generic[AnyCost]):
     """One spend.
 
     Attributes
@@ -61,26 +81,25 @@ class LedgerEntry:
         The spender's name for the release.
     mechanism : str
         The call that makes the mechanism; empty when only a cost was spent.
-    cost : PrivacyCost
-        What was spent.
-    total : PrivacyCost
-        The total after this spend.
+    cost, total : PrivacyCost, ZcdpCost or RenyiCost
+        What was spent, and the total after this spend, in the measure of the ledger.
     """
 
     number: int
     time: datetime
     label: str
     mechanism: str
-    cost: PrivacyCost
-    total: PrivacyCost
+    cost: AnyCost
+    total: AnyCost
 
 
-class Ledger(ByName):
-    """A budget of epsilon and delta on disk, with a record of every spend.
+class Ledger(ByName, Generic[AnyCost]):
+    """A budget on disk, with a record of every spend, for releases that may depend on the answers so far.
 
-    A spend is granted only if the sum of all spends stays within the budget, by sequential composition; it is on disk
-    before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and may
-    fork or be killed at any moment: a granted spend is never lost, and an interrupted one counts at most once.
+    A ledger is a privacy filter: whoever spends may choose the next mechanism, its parameters and whether to go on by
+    what earlier releases have shown, and all releases together still have the guarantee of the budget. A spend is on
+    disk before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and
+    may fork or be killed at any moment: a granted spend is never lost, and an interrupted one counts at most once.
 
     Parameters
     ----------
@@ -88,11 +107,19 @@ class Ledger(ByName):
         The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
         While a spend is written, and after a kill during that, a file with ``-journal`` appended to the name is beside
         it and belongs to it.
-    epsilon : float, optional
-        The budget, zero or more. It is required to make a ledger. For an existing ledger it must equal the ledger's
-        budget.
+    epsilon, rho : float, optional
+        The budget; one of them is required to make a ledger. For an existing ledger it must equal the ledger's budget.
+        ``epsilon``, zero or more, is a budget of epsilon and delta, and epsilons and deltas add up. ``rho``, positive,
+        is a budget of zero-concentrated differential privacy, in which many small releases and Gaussian noise cost
+        less; `zcdp_rho` gives the rho for an epsilon and a delta.
     delta : float, default 0
-        The budget of delta, from 0 up to, but not including, 1. It is given together with ``epsilon``.
+        The budget of delta, from 0 up to, but not including, 1.
+    orders : iterable of int, optional
+        Makes a budget of Rényi divergences: up to 64 orders from 2 to 1024. All releases together are ``(epsilon,
+        delta)``-differentially private, for a positive delta that the orders share. It grants as long as the
+        divergences of one order stay within what implies epsilon with that order's share of delta.
+    odometer_delta : float, optional
+        For a budget of rho: the probability with which `odometer` may fail. It is chosen when the ledger is made.
     relation : {"add/remove", "substitute"}, optional
         The neighbouring relation; by default "add/remove" for a new ledger. A ledger keeps its relation, and grants
         only costs for it.
@@ -103,8 +130,8 @@ class Ledger(ByName):
         The file.
     relation : str
         The neighbouring relation.
-    budget, spent, remaining : PrivacyCost
-        The budget of the ledger, the part that has been spent, and the part that remains.
+    budget, spent, remaining : PrivacyCost, ZcdpCost or RenyiCost
+        The budget of the ledger, the part that has been spent, and the part that remains, in the ledger's own measure.
 
     Raises
     ------
@@ -115,23 +142,34 @@ class Ledger(ByName):
 
     Notes
     -----
+    The guarantee holds if each release has its stated cost given all earlier answers, and if parameters depend on
+    answers and public data only. Runs of `AboveThreshold` between whose answers other releases are made are covered by
+    ledgers without a delta and by ledgers of epsilon; no theorem is known for a ledger of rho and delta.
+
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
     budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
     so the joint loss of ten mechanisms with that epsilon may exceed the budget by less than one part in 2**53.
 
     The logger ``dpnoise`` gets a line for each spend, at the level INFO, with the amounts and the label.
 
-    The budget and all spends are under one SHA-256 hash, which is checked when a ledger is opened; what was added since
-    is checked before each spend. So damage, and a copy that was made during a spend without the ``-journal`` file, are
-    noticed. Forgery is not, since the hash has no key, nor is a whole copy of an earlier state: it has forgotten the
-    spends since.
+    Each spend is hashed together with the budget and all spends before it, by SHA-256. The hash of the last spend, with
+    the totals, is checked when a ledger is opened and before each spend, and `entries` checks all. So damage, and a
+    copy that was made during a spend without the ``-journal`` file, are noticed. Forgery is not, since the hash has no
+    key, nor is a whole copy of an earlier state: it has forgotten the spends since.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Feldman and
+    Zrnic (2021), "Individual privacy accounting via a Rényi filter"; Whitehouse, Ramdas, Rogers and Wu (2023), "Fully
+    adaptive composition in differential privacy". The proof page "Filters" has the theorems.
 
     Examples
     --------
     >>> import tempfile
-    >>> from dpnoise import BudgetExceeded, Laplace
+    >>> from dpnoise import BudgetExceeded, Gaussian, Laplace
     >>> from dpnoise.accounting import Ledger
-    >>> ledger = Ledger(tempfile.mkdtemp() + "/ledger.db", epsilon=1.0)
+    >>> folder = tempfile.mkdtemp()
+    >>> ledger = Ledger(folder + "/ledger.db", epsilon=1.0)
     >>> count = ledger.release(Laplace(epsilon=0.75), 128, label="visitors")
     >>> ledger.remaining
     PrivacyCost(epsilon=0.25, delta=0.0, relation='add/remove')
@@ -140,42 +178,90 @@ class Ledger(ByName):
     ... except BudgetExceeded as error:
     ...     print(error.remaining.epsilon)
     0.25
+    >>> adaptive = Ledger(folder + "/adaptive.db", rho=0.5, odometer_delta=1e-6)
+    >>> count = adaptive.release(Gaussian(rho=0.1), 128, label="visitors")
+    >>> adaptive.remaining, round(adaptive.odometer.epsilon, 2)
+    (ZcdpCost(rho=0.4, delta=0.0, relation='add/remove'), 2.58)
     """
 
-    __slots__ = ("_file",)
+    __slots__ = ("_file", "_filter")
 
+    _file: LedgerFile
+    _filter: Filter[Any]
+
+    @overload
+    def __init__(
+        self: Ledger[PrivacyCost],
+        path: str | PathLike[str],
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        relation: Relation | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Ledger[ZcdpCost],
+        path: str | PathLike[str],
+        *,
+        rho: float,
+        delta: float | None = None,
+        odometer_delta: float | None = None,
+        relation: Relation | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Ledger[RenyiCost],
+        path: str | PathLike[str],
+        *,
+        epsilon: float,
+        delta: float,
+        orders: Iterable[int],
+        relation: Relation | None = None,
+    ) -> None: ...
     def __init__(
         self,
         path: str | PathLike[str],
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        rho: float | None = None,
+        orders: Iterable[int] | None = None,
+        odometer_delta: float | None = None,
         relation: Relation | None = None,
     ) -> None:
         if relation is not None:
             check_relation(relation)
-        budget = None
-        if epsilon is not None:
-            allowed = 0.0 if delta is None else real_down(delta, "delta")
-            budget = PrivacyCost(real_down(epsilon, "epsilon"), allowed, relation or "add/remove")
-        elif delta is not None:
-            raise ParameterError("epsilon must be given together with delta")
-        self._file = LedgerFile(Path(fspath(path)), budget=budget)
-        found = self.budget
-        if budget is not None and (found.epsilon, found.delta) != (budget.epsilon, budget.delta):
-            raise LedgerError(
-                f"{str(self.path)!r} is a ledger with the budget epsilon={found.epsilon!r}, delta={found.delta!r}, not "
-                f"epsilon={budget.epsilon!r}, delta={budget.delta!r}"
-            )
+        given = _filter_of(epsilon, delta, rho, orders, odometer_delta, relation or "add/remove")
+        self._open(LedgerFile(Path(fspath(path)), terms=None if given is None else given.terms))
+        name, found = str(self.path), self._filter
+        if given is not None and (given.kind, given.description) != (found.kind, found.description):
+            raise LedgerError(f"{name!r} is a ledger with the budget {found.description}, not {given.description}")
+        kept = getattr(found, "odometer_delta", None)
+        if odometer_delta is not None and kept != getattr(given, "odometer_delta", None):
+            raise LedgerError(f"{name!r} is a ledger with odometer_delta={kept}, not {odometer_delta!r}")
         if relation not in (None, found.relation):
-            raise LedgerError(f'{str(self.path)!r} is a ledger for neighbours by "{found.relation}", not "{relation}"')
+            raise LedgerError(f'{name!r} is a ledger for neighbours by "{found.relation}", not "{relation}"')
 
     @classmethod
-    def open_readonly(cls, path: str | PathLike[str]) -> Ledger:
+    def open_readonly(cls, path: str | PathLike[str]) -> Ledger[Any]:
         """Open an existing ledger read-only: `spend` and `release` raise `LedgerError`."""
         ledger = cls.__new__(cls)
-        ledger._file = LedgerFile(Path(fspath(path)), readonly=True)
+        ledger._open(LedgerFile(Path(fspath(path)), readonly=True))
         return ledger
+
+    @classmethod
+    def migrate(cls, path: str | PathLike[str]) -> Ledger[Any]:
+        """Open a ledger of the previous version, which is checked and rewritten in one transaction.
+
+        The budget, the spends and the totals stay as they are. Programs with the previous version of dpnoise can no
+        longer use the ledger. A ledger of this version is just opened.
+        """
+        ledger = cls.__new__(cls)
+        ledger._open(LedgerFile(Path(fspath(path)), migrate=True))
+        return ledger
+
+    def _open(self, file: LedgerFile) -> None:
+        self._file, self._filter = file, filter_of(file.state().terms)
 
     @property
     def path(self) -> Path:
@@ -183,51 +269,71 @@ class Ledger(ByName):
         return self._file.path
 
     @property
-    def budget(self) -> PrivacyCost:
+    def budget(self) -> AnyCost:
         """The budget that the ledger was made with."""
-        state = self._file.state()
-        epsilon, delta = map(float, state.budget)
-        return PrivacyCost(epsilon, delta, state.relation)
+        return self._cost(map(float, self._filter.budget))
 
     @property
     def relation(self) -> Relation:
         """Which data sets are neighbours."""
-        return self._file.state().relation
+        return self._filter.relation
 
     @property
-    def spent(self) -> PrivacyCost:
+    def spent(self) -> AnyCost:
         """The total of all spends, rounded up if no float represents it."""
-        state = self._file.state()
-        epsilon, delta = map(up, state.spent)
-        return PrivacyCost(epsilon, delta, state.relation)
+        return self._cost(map(up, self._totals(self._file.state())))
 
     @property
-    def remaining(self) -> PrivacyCost:
-        """The remaining budget, rounded down if no float represents it."""
-        return _remaining(self._file.state())
+    def remaining(self) -> AnyCost:
+        """The remaining budget, rounded down if no float represents it; zero for a Rényi order that has none."""
+        return self._remaining(self._file.state())
 
-    def entries(self) -> list[LedgerEntry]:
-        """List the spends, the oldest first."""
-        state, rows = self._file.entries()
+    @property
+    def odometer(self) -> PrivacyCost:
+        """A bound on the privacy loss of all releases so far that holds at every time at once.
+
+        Except with a probability of at most its delta, the loss of all releases up to each moment is at most the
+        epsilon that the odometer shows at that moment, also if an analyst stops where it is convenient. `spent` alone
+        has no such meaning: an epsilon that is computed from a total is a guarantee for totals that were fixed before.
+        The delta is that of the budget, for a budget of rho ``odometer_delta`` and that of the budget.
+
+        Raises
+        ------
+        LedgerError
+            When a ledger of rho was made without ``odometer_delta``.
+        """
+        return self._filter.odometer(self._totals(self._file.state()))
+
+    def entries(self) -> list[LedgerEntry[AnyCost]]:
+        """List the spends, the oldest first, after a check of the whole file.
+
+        Raises
+        ------
+        LedgerError
+            When any spend, also an old one, is damaged or missing.
+        """
+        _, rows = self._file.entries()
         return [
             LedgerEntry(
                 number=number,
                 time=datetime.fromisoformat(time),
                 label=label,
                 mechanism=mechanism,
-                cost=PrivacyCost(float(epsilon), float(delta), state.relation),
-                total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta)), state.relation),
+                cost=self._cost(map(float, amounts.split())),
+                total=self._cost(up(Decimal(total)) for total in totals.split()),
             )
-            for number, time, label, mechanism, epsilon, delta, total_epsilon, total_delta in rows
+            for number, time, label, mechanism, amounts, totals in rows
         ]
 
-    def spend(self, cost: PrivacyCost | Mechanism, label: str = "") -> None:
+    def spend(self, cost: Guarantee, label: str = "") -> None:
         """Take a cost from the budget, before the release that it pays for.
 
         Parameters
         ----------
-        cost : PrivacyCost or mechanism
-            The cost to spend, for the ledger's neighbouring relation; for a mechanism the cost of one release.
+        cost : mechanism, PrivacyCost, ZcdpCost, RenyiCost or PrivacyLoss
+            The cost to spend, for the ledger's neighbouring relation; for a mechanism the cost of one release. It is
+            converted to the ledger's measure, exactly or rounded up. A ledger of epsilon takes what has an epsilon
+            and a delta; a ledger of rho that too, and a rho; a ledger of Rényi orders all but what has a delta.
         label : str, optional
             A name for the release. It is recorded, so it must not be private.
 
@@ -238,24 +344,27 @@ class Ledger(ByName):
         LedgerError
             When the ledger is read-only, damaged, gone, or locked by another program for a minute, or the disk is full.
             Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
+        ParameterError
+            When the cost is for another relation, or cannot be converted to the ledger's measure.
+        TypeError
+            When it is no cost. The total of an `Accountant` is not, as it holds only for releases fixed beforehand.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
         if not label.isascii() and label != label.encode(errors="replace").decode():
             raise ParameterError(f"label must be a text that UTF-8 can hold, got {label!r}")
-        price, mechanism = (cost, "") if isinstance(cost, PrivacyCost) else (getattr(cost, "cost", None), repr(cost))
-        if not isinstance(price, PrivacyCost):
-            raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
-        amounts = decimal_of(price.epsilon), decimal_of(price.delta)
+        check_cost(cost)
+        check_same_relation("cost", cost.relation, self.relation, "ledger")
+        amounts = self._filter.price(cost)
+        mechanism = "" if isinstance(cost, Cost) else repr(cost)
         with self._file.write() as (state, append):
-            check_same_relation("cost", price.relation, state.relation, "ledger")
-            totals = [exact_sum(pair) for pair in zip(state.spent, amounts, strict=True)]
-            if any(new > most for new, most in zip(totals, state.budget, strict=True)):
-                raise BudgetExceeded(price, _remaining(state))
+            totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
+            if not self._filter.grants(totals):
+                raise BudgetExceeded(self._cost(map(up, amounts)), self._remaining(state))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            append((now, label, mechanism, *map(str, (*amounts, *totals))))
+            append((now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))))
         # Not within the transaction: a handler may take its time.
-        _logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
+        _logger.info("%r: spent %s for %r", str(self.path), self._filter.text(amounts), label)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
         """Pay for a release, and then return the result of ``mechanism.release(x)``.
@@ -284,15 +393,28 @@ class Ledger(ByName):
         self.spend(mechanism, label)
         return mechanism.release(x)
 
+    def _cost(self, amounts: Iterable[float]) -> AnyCost:
+        cost: AnyCost = self._filter.cost(list(amounts))
+        return cost
+
+    def _totals(self, state: State) -> Amounts:
+        return _decimals(state.totals) or (Decimal(0),) * len(self._filter.budget)
+
+    def _remaining(self, state: State) -> AnyCost:
+        left = map(exact_difference, self._filter.limits, self._totals(state))
+        return self._cost(down(max(amount, Decimal(0))) for amount in left)
+
     def _repr_html_(self) -> str:
         state, rows = self._file.entries()
-        remaining = map(exact_difference, state.budget, state.spent)
-        epsilons, deltas = zip(state.budget, state.spent, remaining, strict=True)
-        amounts = {"": ["budget", "spent", "remaining"], "epsilon": epsilons, "delta": deltas}
-        names = ("number", "time (UTC)", "label", "mechanism", "epsilon", "delta", "total epsilon", "total delta")
-        shown = [(row[0], row[1][:19], row[2], row[3], *map(Decimal, row[4:])) for row in rows]
-        entries = {name: [row[i] for row in shown] for i, name in enumerate(names)}
-        return html_table(f"{self!r}, {state.relation}", amounts) + html_table("spends", entries)
+        names: tuple[str, ...] = self._filter.names
+        budget, spent = self._filter.limits, self._totals(state)
+        amounts = zip(budget, spent, map(exact_difference, budget, spent), strict=True)
+        summary = {"": ["budget", "spent", "remaining"], **dict(zip(names, amounts, strict=True))}
+        columns = ("number", "time (UTC)", "label", "mechanism", *names, *(f"total {name}" for name in names))
+        shown = [(*row[:4], *_decimals(row[4]), *_decimals(row[5])) for row in rows]
+        entries: dict[str, list[Any]] = {name: [cells[i] for cells in shown] for i, name in enumerate(columns)}
+        entries[columns[1]] = [time[:19] for time in entries[columns[1]]]
+        return html_table(f"{self!r}, {self.relation}", summary) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""
@@ -303,6 +425,31 @@ class Ledger(ByName):
         return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"
 
 
-def _remaining(state: State) -> PrivacyCost:
-    epsilon, delta = map(down, map(exact_difference, state.budget, state.spent))
-    return PrivacyCost(epsilon, delta, state.relation)
+def _decimals(text: str) -> Amounts:
+    return tuple(map(Decimal, text.split()))
+
+
+def _filter_of(
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    orders: Iterable[int] | None,
+    odometer_delta: float | None,
+    relation: Relation,
+) -> Filter[Any] | None:
+    """Return the filter of the budget that was given, if one was."""
+    if epsilon is not None and rho is not None:
+        raise ParameterError(f"rho must be None when epsilon is given, got {rho!r} and epsilon={epsilon!r}")
+    if odometer_delta is not None and rho is None:
+        raise ParameterError(f"rho must be given together with odometer_delta, got odometer_delta={odometer_delta!r}")
+    if orders is not None and (epsilon is None or delta is None):
+        raise ParameterError("epsilon and delta must be given together with orders")
+    if rho is not None:
+        return ZcdpFilter.of(relation, rho, delta or 0.0, odometer_delta)
+    if epsilon is None:
+        if delta is not None:
+            raise ParameterError("epsilon or rho must be given together with delta")
+        return None
+    if orders is not None:
+        return RenyiFilter.of(relation, epsilon, delta or 0.0, orders)
+    return SequentialFilter.of(relation, epsilon, 0.0 if delta is None else delta)

@@ -4,9 +4,11 @@ Every spend is one transaction that first takes the write lock, then reads the t
 when it is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
 
 Between transactions the database is one file. During a transaction a second file, the journal, holds what is being
-overwritten; after a kill the next connection restores it from there. The hash beside the budget covers the budget and
-every row in order, so a file does not pass if some of its pages are missing, damaged or older than others, as they may
-be in a copy without its journal. The hash has no key: it is no protection from a forger.
+overwritten; after a kill the next connection restores it from there. Each row is hashed with the terms and with the
+hash of the rows before it, and the last two hashes stand beside the terms. So opening a ledger takes the same time for
+any number of rows: the last row, which has the totals, must match. A file does not pass if its end is missing, damaged
+or older than its terms, as it may be in a copy without its journal. Damage in earlier rows changes no total, and is
+found by `LedgerFile.entries`. The hashes have no key: they are no protection from a forger.
 
 SQLite connections must not cross a fork, so each process has its own. Before a fork all connections are closed, while
 no transaction is open, and they are opened again on demand.
@@ -23,27 +25,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 from weakref import WeakSet
 
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, locked
-from dpnoise.accounting._cost import PrivacyCost, decimal_of
-from dpnoise.sensitivity import Relation
+from dpnoise.accounting._filters import SequentialFilter
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
-_VERSION: Final = 3
+_VERSION: Final = 4
+_MIGRATED: Final = 3  # the version before
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _TABLES: Final = (
     """CREATE TABLE budget (
-        epsilon TEXT NOT NULL,
-        delta TEXT NOT NULL,
-        relation TEXT NOT NULL,
+        terms TEXT NOT NULL,
         spends INTEGER NOT NULL,
+        before TEXT NOT NULL,
         hash TEXT NOT NULL
     )""",
     """CREATE TABLE entries (
@@ -51,66 +51,78 @@ _TABLES: Final = (
         time TEXT NOT NULL,
         label TEXT NOT NULL,
         mechanism TEXT NOT NULL,
-        epsilon TEXT NOT NULL,
-        delta TEXT NOT NULL,
-        total_epsilon TEXT NOT NULL,
-        total_delta TEXT NOT NULL
+        amounts TEXT NOT NULL,
+        totals TEXT NOT NULL
     )""",
 )
 _ROWS: Final = "SELECT * FROM entries WHERE number > ? ORDER BY number"
-
-Amounts = tuple[Decimal, Decimal]
-"""An amount of epsilon, and one of delta."""
-
 
 # --- its content -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class State:
-    """A ledger with its spends summed up."""
+    """A ledger after so many spends."""
 
-    terms: tuple[str, str, str]
-    """Epsilon and delta of the budget, and the neighbouring relation."""
+    terms: str
+    """The filter, the budget and the neighbouring relation."""
     spends: int
-    total: tuple[str, str]
+    totals: str
+    """Decimal numbers, separated by spaces; empty before the first spend."""
     hash: str
 
-    @property
-    def budget(self) -> Amounts:
-        return Decimal(self.terms[0]), Decimal(self.terms[1])
 
-    @property
-    def relation(self) -> Relation:
-        return cast(Relation, self.terms[2])
-
-    @property
-    def spent(self) -> Amounts:
-        return Decimal(self.total[0]), Decimal(self.total[1])
+def _hash(before: str, terms: str, row: Sequence[object]) -> str:
+    """Hash a row together with the terms and the hash of all rows before it."""
+    return sha256(json.dumps([before, terms, *row]).encode()).hexdigest()
 
 
-def _hash(before: str, row: Sequence[object]) -> str:
-    """Hash a row together with the hash of all rows before it."""
-    return sha256(json.dumps([before, *row]).encode()).hexdigest()
+def _new(terms: str) -> State:
+    return State(terms, 0, "", _hash("", terms, ()))
 
 
 def _read(connection: sqlite3.Connection, known: State | None) -> State:
-    """Read a ledger, from `known` on if given; raise TypeError or ValueError if its hash does not match."""
-    ((*columns, spends, recorded),) = connection.execute("SELECT * FROM budget")
-    terms = tuple(columns)
-    state = known or State(terms, 0, ("0", "0"), _hash("", terms))
-    number, total, found = state.spends, state.total, state.hash
+    """Read a ledger, from the state `known` or from the last row on; raise TypeError or ValueError for a wrong hash."""
+    ((terms, spends, before, recorded),) = connection.execute("SELECT * FROM budget")
+    state = known or (State(terms, spends - 1, "", before) if spends else _new(terms))
+    number, totals, found = state.spends, state.totals, state.hash
     for row in connection.execute(_ROWS, (number,)):
-        number, total, found = number + 1, row[-2:], _hash(found, row)
+        number, totals, found = number + 1, row[-1], _hash(found, terms, row)
     if (terms, number, found) != (state.terms, spends, recorded):
         raise ValueError
-    return State(terms, number, total, found)
+    return State(terms, number, totals, found)
 
 
-def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) -> None:
-    numbered = state.spends + 1, *row
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", numbered)
-    connection.execute("UPDATE budget SET spends = ?, hash = ?", (numbered[0], _hash(state.hash, numbered)))
+def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) -> State:
+    number = state.spends + 1
+    after = State(state.terms, number, row[-1], _hash(state.hash, state.terms, (number, *row)))
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (number, *row))
+    connection.execute("UPDATE budget SET spends = ?, before = ?, hash = ?", (after.spends, state.hash, after.hash))
+    return after
+
+
+def _create(connection: sqlite3.Connection, state: State) -> None:
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute("INSERT INTO budget VALUES (?, 0, '', ?)", (state.terms, state.hash))
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Rewrite a ledger of version 3, after its hash; raise TypeError or ValueError if that does not match."""
+    ((epsilon, delta, relation, spends, recorded),) = connection.execute("SELECT * FROM budget")
+    rows, found = connection.execute(_ROWS, (0,)).fetchall(), ""
+    for row in ((epsilon, delta, relation), *rows):
+        found = sha256(json.dumps([found, *row]).encode()).hexdigest()
+    if (len(rows), found) != (spends, recorded):
+        raise ValueError
+    state = _new(SequentialFilter(relation, (epsilon, delta)).terms)
+    for table in ("budget", "entries"):
+        connection.execute(f"DROP TABLE {table}")
+    _create(connection, state)
+    for _, *about, cost_epsilon, cost_delta, total_epsilon, total_delta in rows:
+        row = *about, f"{cost_epsilon} {cost_delta}", f"{total_epsilon} {total_delta}"
+        state = _append(connection, state, row)
 
 
 # --- the file ----------------------------------------------------------------------------------------------------
@@ -119,18 +131,18 @@ def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) 
 class LedgerFile:
     """A ledger's file, and this process's connection to it.
 
-    With `budget` the file is created if it does not exist.
+    With `terms` the file is created if it does not exist. With `migrate` a file of version 3 is rewritten.
     """
 
-    def __init__(self, path: Path, *, budget: PrivacyCost | None = None, readonly: bool = False) -> None:
-        self.path, self.readonly = path.absolute(), readonly
+    def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False, migrate: bool = False) -> None:
+        self.path, self.readonly, self._migrates = path.absolute(), readonly, migrate
         self._connection: sqlite3.Connection | None = None
         self._known: State | None = None
         self.committing = False
         """Whether the last transaction failed in its last step, and so may be on disk all the same."""
         with _LOCK:
-            if budget is not None:
-                self._make(budget)
+            if terms is not None:
+                self._make(terms)
             self._open()
             with self._explained():
                 self._identity = self._found()
@@ -143,13 +155,16 @@ class LedgerFile:
             return state
 
     def entries(self) -> tuple[State, list[tuple[Any, ...]]]:
-        """Read the rows, the oldest first, and verify them all."""
+        """Read the rows, the oldest first, and verify the whole file."""
         with self._transaction("BEGIN") as (connection, state):
-            self._verified(connection, None)
+            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise LedgerError(self._damaged())
+            if self._verified(connection, _new(state.terms)) != state:
+                raise LedgerError(self._damaged())
             return state, connection.execute(_ROWS, (0,)).fetchall()
 
     @contextmanager
-    def write(self) -> Iterator[tuple[State, Callable[[tuple[str, ...]], None]]]:
+    def write(self) -> Iterator[tuple[State, Callable[[tuple[str, ...]], State]]]:
         """Take the write lock; yield the state, and a function that appends a row.
 
         The row is on disk at the end, or rolled back by an error.
@@ -198,7 +213,7 @@ class LedgerFile:
         except (TypeError, ValueError) as error:
             raise LedgerError(self._damaged()) from error
 
-    def _make(self, budget: PrivacyCost) -> None:
+    def _make(self, terms: str) -> None:
         """Make a ledger, unless the file exists."""
         end = time.monotonic() + _SECONDS
         with self._explained():
@@ -206,15 +221,14 @@ class LedgerFile:
                 try:
                     with locked(self.path):
                         if not self.path.exists():
-                            self._write_empty(budget)
+                            self._write_empty(terms)
                 except InUse as error:
                     if time.monotonic() > end:
                         raise LedgerError(str(error)) from None
                     time.sleep(0.01)
 
-    def _write_empty(self, budget: PrivacyCost) -> None:
+    def _write_empty(self, terms: str) -> None:
         """Write a ledger without spends, atomically, so that an empty file is never a ledger."""
-        terms = *(str(decimal_of(part)) for part in (budget.epsilon, budget.delta)), budget.relation
         target = self.path.resolve()
         for left in (target.with_name(f"{target.name}-{kind}") for kind in ("journal", "wal")):
             if left.exists():  # SQLite would restore its old pages
@@ -225,17 +239,14 @@ class LedgerFile:
         with atomic_write(self.path) as file:
             with closing(sqlite3.connect(file.name, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = MEMORY")
-                for statement in _TABLES:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO budget VALUES (?, ?, ?, 0, ?)", (*terms, _hash("", terms)))
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
+                _create(connection, _new(terms))
             file.seek(0, os.SEEK_END)
 
     def _open(self) -> sqlite3.Connection:
         with self._explained():
             if not self.path.exists():
-                hint = "" if self.readonly else "; give epsilon, its budget, to make one"
+                hint = "" if self.readonly else "; give epsilon or rho, its budget, to make one"
                 raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
             self._found()
             # Transactions are begun explicitly; the lock below serialises threads. Readers restore the file from its
@@ -265,15 +276,26 @@ class LedgerFile:
         if found("application_id") != _APPLICATION:
             kind = "a database" if self.path.stat().st_size else "empty"
             raise LedgerError(f"{name} is {kind}, but not a ledger of dpnoise")
+        if self._migrates:
+            connection.execute("BEGIN EXCLUSIVE")
+            if found("user_version") == _MIGRATED:
+                if found("quick_check(1)") != "ok":
+                    raise LedgerError(self._damaged())
+                try:
+                    _migrate(connection)
+                except (TypeError, ValueError) as error:
+                    raise LedgerError(self._damaged()) from error
+            connection.execute("COMMIT")
         version = found("user_version")
         if version != _VERSION:
+            what = f"{name} is a ledger of version {version}, and this dpnoise reads version {_VERSION}"
+            if version == _MIGRATED:
+                raise LedgerError(f"{what}: `dpnoise ledger {self.path} --migrate` rewrites it, as Ledger.migrate does")
             raise LedgerError(
-                f"{name} is a ledger of version {version}, and this dpnoise reads version {_VERSION} only: see with "
-                f"the dpnoise that made it what remains, and make a new ledger with that budget"
+                f"{what} only: see with the dpnoise that made it what remains, and make a new ledger with that budget"
             )
         tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
-        # Damage outside of the rows, which the next write might spread.
-        if tables != _TABLES or found("journal_mode") != "delete" or found("quick_check(1)") != "ok":
+        if tables != _TABLES or found("journal_mode") != "delete":
             raise LedgerError(self._damaged())
 
     def _check_identity(self) -> None:

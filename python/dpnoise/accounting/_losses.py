@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -19,7 +21,8 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._concentrated import pure_zcdp_rho
+from dpnoise.accounting._cost import PrivacyCost, above, decimal_of, exact_product, precise, up
 from dpnoise.sensitivity import Relation
 
 Floats = NDArray[np.float64]
@@ -31,6 +34,8 @@ SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overfl
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
+_DIGITS: Final = 100  # of divergences, most of which cancel for the least of the losses
+_LEAST, _MOST = 1e-20, 1e5  # losses, times the order, beyond which a simpler bound is nearly the same
 
 
 class PrivacyLoss(ABC):
@@ -79,8 +84,13 @@ class PrivacyLoss(ABC):
         return self.epsilon
 
     @property
+    def rho(self) -> float:
+        """The parameter of zero-concentrated differential privacy, rounded up; infinity when there is none."""
+        return pure_zcdp_rho(self.epsilon) if self.epsilon < math.inf else math.inf
+
+    @property
     def rdp_slack(self) -> float:
-        """The error of `rdp`: a factor of at most exp(slack) in every probability."""
+        """The error of `divergence`: a factor of at most exp(slack) in every probability."""
         return 0.0
 
     @property
@@ -114,20 +124,24 @@ class PrivacyLoss(ABC):
         """
         return RepeatedLoss(self, count)
 
-    @abstractmethod
-    def rdp(self, orders: Floats) -> Floats:
-        """Bound the Rényi divergences.
+    def divergence(self, order: float) -> float:
+        """Bound the Rényi divergence of an order, rounded up.
+
+        Without a failure, every mechanism of this ``epsilon`` has at most the divergence of randomised response,
+        ``ln(cosh((order - 1/2) * epsilon) / cosh(epsilon / 2)) / (order - 1)``.
 
         Parameters
         ----------
-        orders : ndarray of float64
-            All above 1.
-
-        Returns
-        -------
-        ndarray of float64
-            The divergence of each order.
+        order : float
+            Above 1.
         """
+        if not _LEAST < order * self.epsilon < _MOST:
+            return min(up(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), self.epsilon)
+        with precise(_DIGITS):
+            alpha, half = Decimal(order), Decimal(self.epsilon) / 2
+            first, second = ((2 * alpha - 1) * half).exp(), half.exp()
+            ratio = (first + 1 / first) / (second + 1 / second)
+            return min(above(ratio.ln() / (alpha - 1)), self.epsilon)
 
     @abstractmethod
     def pld(self, count: int) -> Any:
@@ -154,11 +168,6 @@ class ApproximateLoss(PrivacyLoss):
     def __post_init__(self) -> None:
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
 
-    def rdp(self, orders: Floats) -> Floats:
-        """Return the divergences of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
-        divergences: Floats = _log_cosh((orders - 0.5) * self.epsilon) - _log_cosh(np.array(0.5 * self.epsilon))
-        return divergences / (orders - 1)
-
     def pld(self, count: int) -> Any:
         """Put two losses on the points of the grid around them."""
         end = self.epsilon / _INTERVAL
@@ -183,9 +192,14 @@ class BoundedRangeLoss(PrivacyLoss):
 
     epsilon: float
 
-    def rdp(self, orders: Floats) -> Floats:
-        """Return the divergences of (epsilon^2 / 8)-zCDP, or of randomised response."""
-        return np.minimum(orders * self.epsilon**2 / 8, ApproximateLoss(self.epsilon).rdp(orders))
+    @property
+    def rho(self) -> float:
+        """``epsilon**2 / 8`` (Cesar and Rogers 2021), or the rho of every such epsilon if that is less."""
+        return min(up(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
+
+    def divergence(self, order: float) -> float:
+        """Return the divergence of randomised response, or ``order * rho`` if that is less."""
+        return min(up(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
     def pld(self, count: int) -> Any:
         """Take the envelope of all pairs of two outcomes whose losses are epsilon apart."""
@@ -220,12 +234,16 @@ class LaplaceLoss(PrivacyLoss):
         """Keep the distribution, for dp-accounting to sample."""
         return replace(self, sample_rate=sample_rate)
 
-    def rdp(self, orders: Floats) -> Floats:
-        """Return the Rényi divergences of Laplace noise (Mironov 2017, proposition 6)."""
+    def divergence(self, order: float) -> float:
+        """Return the Rényi divergence of Laplace noise (Mironov 2017, proposition 6)."""
         if self.sample_rate < 1:
-            return super().sampled(self.sample_rate).rdp(orders)
-        ends = np.expm1((1 - 2 * orders) * self._widened)
-        return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
+            return super().sampled(self.sample_rate).divergence(order)
+        if not _LEAST < order * self.epsilon < _MOST:
+            return super().divergence(order)
+        with precise(_DIGITS):
+            alpha, loss = Decimal(order), Decimal(self.epsilon) * (1 + 2 / Decimal(self.sensitivity))
+            mean = (alpha * ((alpha - 1) * loss).exp() + (alpha - 1) * (-alpha * loss).exp()) / (2 * alpha - 1)
+            return above(mean.ln() / (alpha - 1))
 
     def pld(self, count: int) -> Any:
         noise = _distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened)
@@ -245,15 +263,17 @@ class DiscreteLaplaceLoss(LaplaceLoss):
     epsilon, sensitivity, sample_rate : as for `LaplaceLoss`
     """
 
-    def rdp(self, orders: Floats) -> Floats:
+    def divergence(self, order: float) -> float:
         """Sum three geometric series."""
-        if self.sample_rate < 1:
-            return super().rdp(orders)
-        step = self.epsilon / self.sensitivity
-        first, last = np.exp((1 - 2 * orders) * step), np.exp((1 - 2 * orders) * self.epsilon)
-        middle = math.expm1(-step) / np.expm1((1 - 2 * orders) * step) * (first - last)
-        means: Floats = (1 + last + middle) / (1 + math.exp(-step))
-        return self.epsilon + np.log(means) / (orders - 1)
+        if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
+            return super().divergence(order)
+        with precise(_DIGITS):
+            alpha, loss = Decimal(order), Decimal(self.epsilon)
+            step = loss / self.sensitivity
+            first, last = ((1 - 2 * alpha) * step).exp(), ((1 - 2 * alpha) * loss).exp()
+            middle = (1 - (-step).exp()) / (1 - first) * (first - last)
+            mean = (1 + last + middle) / (1 + (-step).exp())
+            return above(loss + mean.ln() / (alpha - 1))
 
     def pld(self, count: int) -> Any:
         """Enumerate the noise, unless it has too many steps."""
@@ -307,14 +327,38 @@ class DiscreteGaussianLoss(PrivacyLoss):
         """Keep the distribution, for dp-accounting to sample."""
         return replace(self, sample_rate=sample_rate)
 
-    def rdp(self, orders: Floats) -> Floats:
-        """Return the Rényi divergences of Gaussian noise (Canonne, Kamath and Steinke 2020, proposition 5)."""
+    @property
+    def rho(self) -> float:
+        """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), without sampling."""
+        if self.sample_rate < 1:
+            return math.inf
+        return up((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
+
+    def divergence(self, order: float) -> float:
+        """Return ``order * rho``, and for a sample the divergence of Mironov, Talwar and Zhang (2019), section 3.3.
+
+        That is a finite sum for whole orders; for others, and those above 2**10, dp-accounting computes it.
+        """
+        variance = Fraction(self.sigma) ** 2
+        all_data = up(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
-            return orders * (0.5 * (self.sensitivity / self.sigma) ** 2)
-        library = require("dp_accounting", "accounting")
-        event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
-        found: Floats = library.rdp.RdpAccountant(list(orders)).compose(event).rdp
-        return found
+            return all_data
+        if order % 1 or order > 2**10:
+            library = require("dp_accounting", "accounting")
+            event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
+            return float(library.rdp.RdpAccountant([order]).compose(event).rdp[0])
+        exponent = Fraction(self.sensitivity) ** 2 / (variance - Fraction(self._smoothing))
+        if not _LEAST < exponent < _MOST or self.sample_rate < _LEAST:
+            return all_data
+        with precise(_DIGITS):
+            rate, growth = Decimal(self.sample_rate), (Decimal(exponent.numerator) / exponent.denominator).exp()
+            term = total = (1 - rate) ** int(order)
+            factor = rate / (1 - rate)
+            for taken in range(int(order)):
+                term *= factor * (int(order) - taken) / (taken + 1)
+                factor *= growth
+                total += term
+            return above(total.ln() / (Decimal(order) - 1))
 
     def pld(self, count: int) -> Any:
         """Enumerate the noise of a single value, or take continuous noise."""
@@ -374,19 +418,15 @@ class RepeatedLoss(PrivacyLoss):
         """Refuse to sample: the run accounts for its sampling already."""
         raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
 
-    def rdp(self, orders: Floats) -> Floats:
-        return self.times * self.loss.rdp(orders)
+    @property
+    def rho(self) -> float:
+        return up(exact_product(self.times, decimal_of(self.loss.rho)))
+
+    def divergence(self, order: float) -> float:
+        return up(exact_product(self.times, decimal_of(self.loss.divergence(order))))
 
     def pld(self, count: int) -> Any:
         return self.loss.pld(count * self.times)
-
-
-def _log_cosh(x: Floats) -> Floats:
-    """Return log(cosh(x)) without cancellation near 0 and without overflow."""
-    size = np.abs(x)
-    small = np.log1p(2 * np.sinh(np.minimum(size, 1.0) / 2) ** 2)
-    large = size + np.log1p(np.exp(-2 * size)) - math.log(2)
-    return np.asarray(np.where(size < 1, small, large))
 
 
 def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:

@@ -16,7 +16,7 @@ class Undelivered(OutputError):
     code = 6
 
 
-class Purse(Ledger):
+class Purse(Ledger[Any]):
     """A ledger that records whether it has paid: None while it is paying."""
 
     paid: bool | None = False

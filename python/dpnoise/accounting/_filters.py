@@ -1,0 +1,286 @@
+"""Privacy filters: the rules by which a ledger grants releases whose costs may depend on the answers so far.
+
+`docs/proofs/filters.md` has the theorems and their conditions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from dpnoise._errors import LedgerError, ParameterError
+from dpnoise._parameters import integer, real_down
+from dpnoise.accounting._accountant import Accountant
+from dpnoise.accounting._cost import PrivacyCost, RenyiCost, ZcdpCost, above, decimal_of, down, precise, up
+from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss
+from dpnoise.sensitivity import Relation
+
+Amounts = tuple[Decimal, ...]
+Guarantee = PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss | Mechanism
+"""What a release may cost."""
+
+AnyCost = TypeVar("AnyCost", PrivacyCost, ZcdpCost, RenyiCost)
+
+_DIGITS: Final = 100
+_ORDERS: Final = range(2, 2**10 + 1)
+_MOST_ORDERS: Final = 64
+_RATES: Final = (1, 2, 4, 8)
+"""An odometer is tight when so many-th parts of the budget, squared, have been spent."""
+
+_SLACK: Final = 1 + 2.0**-30  # above the rounding errors of a slack
+
+
+@dataclass(frozen=True)
+class Filter(ABC, Generic[AnyCost]):
+    """A rule that grants releases while their total stays within a budget; the amounts are decimal numbers in text."""
+
+    relation: Relation
+    budget: tuple[str, ...]
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the amounts."""
+
+    @property
+    def limits(self) -> Amounts:
+        return tuple(map(Decimal, self.budget))
+
+    @property
+    def description(self) -> str:
+        """The budget as it is given to `Ledger`."""
+        return self.text(self.limits)
+
+    @property
+    def terms(self) -> str:
+        """Everything that a ledger keeps of the rule."""
+        return json.dumps({"filter": self.kind, **asdict(self)})
+
+    def text(self, amounts: Iterable[Decimal]) -> str:
+        return ", ".join(f"{name}={up(amount)!r}" for name, amount in zip(self.names, amounts, strict=True))
+
+    def grants(self, totals: Amounts) -> bool:
+        return all(total <= limit for total, limit in zip(totals, self.limits, strict=True))
+
+    @abstractmethod
+    def price(self, cost: Guarantee) -> Amounts:
+        """Return the cost of a release, exactly or rounded up; refuse a cost of which no amount is known."""
+
+    @abstractmethod
+    def cost(self, amounts: Sequence[float]) -> AnyCost: ...
+
+    @abstractmethod
+    def odometer(self, totals: Amounts) -> PrivacyCost:
+        """Bound the privacy loss of all releases so far, at every time at once."""
+
+
+@dataclass(frozen=True)
+class SequentialFilter(Filter[PrivacyCost]):
+    """Sums of epsilons and of deltas (Rogers, Roth, Ullman and Vadhan 2016)."""
+
+    kind = "epsilon"
+    names = ("epsilon", "delta")
+
+    @classmethod
+    def of(cls, relation: Relation, epsilon: float, delta: float) -> SequentialFilter:
+        budget = PrivacyCost(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
+        return cls(relation, _texts(budget.epsilon, budget.delta))
+
+    def price(self, cost: Guarantee) -> Amounts:
+        found = cost if isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) else cost.cost
+        if isinstance(found, ZcdpCost | RenyiCost) or found.epsilon == math.inf:
+            raise ParameterError(
+                f"cost must have an epsilon for a ledger of epsilon, got {cost!r}: it has one for every delta "
+                f"(see dpnoise.accounting.zcdp_epsilon); a ledger of rho or of Rényi orders takes such costs"
+            )
+        return decimal_of(found.epsilon), decimal_of(found.delta)
+
+    def cost(self, amounts: Sequence[float]) -> PrivacyCost:
+        epsilon, delta = amounts
+        return PrivacyCost(epsilon, delta, self.relation)
+
+    def odometer(self, totals: Amounts) -> PrivacyCost:
+        return self.cost([up(totals[0]), up(self.limits[1])])
+
+
+@dataclass(frozen=True)
+class ZcdpFilter(Filter[ZcdpCost]):
+    """Sums of rhos and of deltas (Whitehouse, Ramdas, Rogers and Wu 2023)."""
+
+    odometer_delta: str | None
+    rates: tuple[str, ...]
+
+    kind = "zcdp"
+    names = ("rho", "delta")
+
+    @classmethod
+    def of(cls, relation: Relation, rho: float, delta: float, odometer_delta: float | None) -> ZcdpFilter:
+        budget = ZcdpCost(_positive(rho, "rho"), real_down(delta, "delta"))
+        if odometer_delta is None:
+            return cls(relation, _texts(budget.rho, budget.delta), None, ())
+        failure = real_down(odometer_delta, "odometer_delta")
+        if not 0 < failure < 1 - budget.delta:
+            raise ParameterError(f"odometer_delta must be above 0 and below 1 - delta, got {failure!r}")
+        best = math.sqrt(-math.log(failure)) / math.sqrt(budget.rho)
+        rates = _texts(*(factor * best for factor in _RATES))
+        return cls(relation, _texts(budget.rho, budget.delta), repr(failure), rates)
+
+    def price(self, cost: Guarantee) -> Amounts:
+        found = _loss_of(cost)
+        # What a mechanism was made with is read as a decimal number; its loss has the scale, a binary one.
+        rho: Any = getattr(cost, "rho", None) or getattr(found, "rho", math.inf)
+        if isinstance(found, RenyiCost) or rho == math.inf:
+            raise ParameterError(
+                f"cost must have a rho for a ledger of rho, got {cost!r}, for which none is known; a ledger of Rényi "
+                f"orders takes such costs"
+            )
+        return decimal_of(rho), decimal_of(found.delta)
+
+    def cost(self, amounts: Sequence[float]) -> ZcdpCost:
+        rho, delta = amounts
+        return ZcdpCost(rho, delta, self.relation)
+
+    def odometer(self, totals: Amounts) -> PrivacyCost:
+        if self.odometer_delta is None:
+            raise LedgerError("this ledger was made without an odometer_delta, which must be chosen before any release")
+        with precise(_DIGITS):
+            bounds = [((1 + rate) * totals[0], rate) for rate in map(Decimal, self.rates)]
+            failure = Decimal(self.odometer_delta)
+            epsilon = 0.0 if not totals[0] else above(_at_any_time(bounds, failure))
+            return PrivacyCost(epsilon, up(failure + self.limits[1]), self.relation)
+
+
+@dataclass(frozen=True)
+class RenyiFilter(Filter[RenyiCost]):
+    """Sums of Rényi divergences, of which one must stay within its budget; each order has its share of delta."""
+
+    epsilon: str
+    delta: str
+    orders: tuple[int, ...]
+
+    kind = "renyi"
+
+    @classmethod
+    def of(cls, relation: Relation, epsilon: float, delta: float, orders: Iterable[int]) -> RenyiFilter:
+        chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in orders}))
+        if not 1 <= len(chosen) <= _MOST_ORDERS:
+            raise ParameterError(f"orders must be from 1 to {_MOST_ORDERS} different integers, got {len(chosen)}")
+        target, failure = _positive(epsilon, "epsilon"), real_down(delta, "delta")
+        if not 0 < failure < 1:
+            raise ParameterError(f"delta must be above 0 and below 1 for a ledger of Rényi orders, got {failure!r}")
+        with precise(_DIGITS):
+            share, budget = decimal_of(failure) / len(chosen), []
+            for order in map(Decimal, chosen):
+                room = decimal_of(target) + (order * share).ln() / (order - 1) - (1 - 1 / order).ln()
+                if room <= 0:
+                    raise ParameterError(
+                        f"orders must be larger for epsilon={target!r} and delta={failure!r}, got {order}: no release "
+                        f"has so small a divergence of this order"
+                    )
+                budget.append(repr(math.nextafter(down(room), 0.0)))
+        return cls(relation, tuple(budget), repr(target), repr(failure), chosen)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"order_{order}" for order in self.orders)
+
+    @property
+    def description(self) -> str:
+        return f"epsilon={self.epsilon}, delta={self.delta}, orders={self.orders!r}"
+
+    def grants(self, totals: Amounts) -> bool:
+        return any(total <= limit for total, limit in zip(totals, self.limits, strict=True))
+
+    def price(self, cost: Guarantee) -> Amounts:
+        found = _loss_of(cost)
+        if isinstance(found, RenyiCost):
+            if not set(self.orders) <= set(found.divergences):
+                raise ParameterError(f"cost must have the ledger's orders, {self.orders}, got {cost!r}")
+            return tuple(decimal_of(found.divergences[order]) for order in self.orders)
+        if found.delta:
+            raise ParameterError(
+                f"cost must have a delta of 0 for a ledger of Rényi orders, got {cost!r}; a ledger of epsilon or of "
+                f"rho takes such costs"
+            )
+        if isinstance(found, ZcdpCost):
+            return tuple(decimal_of(up(order * decimal_of(found.rho))) for order in self.orders)
+        divergences = [self._divergence(found, order) for order in self.orders]
+        if math.inf in divergences:
+            raise ParameterError(f"cost must have finite Rényi divergences, got {cost!r}: no bound is known")
+        return tuple(map(decimal_of, divergences))
+
+    def _divergence(self, loss: PrivacyLoss, order: int) -> float:
+        """Add the error of a divergence: a factor of at most exp(slack) in every probability."""
+        divergence, slack = loss.divergence(order), loss.rdp_slack * _SLACK
+        if math.inf in (divergence, slack) or not slack:
+            return divergence + slack
+        return up(Fraction(divergence) + Fraction(slack) * (2 * order - 1) / (order - 1))
+
+    def cost(self, amounts: Sequence[float]) -> RenyiCost:
+        return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation)
+
+    def odometer(self, totals: Amounts) -> PrivacyCost:
+        with precise(_DIGITS):
+            bounds = [(total, Decimal(order - 1)) for total, order in zip(totals, self.orders, strict=True)]
+            epsilon = 0.0 if not any(totals) else above(_at_any_time(bounds, Decimal(self.delta)))
+            return PrivacyCost(epsilon, float(self.delta), self.relation)
+
+
+_FILTERS: Final[dict[str, type[Filter[Any]]]] = {
+    rule.kind: rule for rule in (SequentialFilter, ZcdpFilter, RenyiFilter)
+}
+
+
+@lru_cache(maxsize=64)
+def filter_of(terms: str) -> Filter[Any]:
+    """Make the rule again from what a ledger has kept of it."""
+    values = json.loads(terms)
+    rule: Any = _FILTERS[values.pop("filter")]
+    made: Filter[Any] = rule(**{name: tuple(one) if isinstance(one, list) else one for name, one in values.items()})
+    return made
+
+
+def check_cost(cost: object) -> None:
+    """Refuse what is neither a cost nor a mechanism."""
+    if isinstance(cost, Accountant):
+        raise TypeError(
+            "cost must be a PrivacyCost or a mechanism, got Accountant: its total bounds releases that are fixed "
+            "beforehand, and is no filter. Spend PrivacyCost(accountant.epsilon(delta), delta) before the first of them"
+        )
+    if not isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) and not (
+        hasattr(cost, "_loss") or isinstance(getattr(cost, "cost", None), PrivacyCost)
+    ):
+        raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
+
+
+def _loss_of(cost: Any) -> PrivacyLoss | ZcdpCost | RenyiCost:
+    if isinstance(cost, ZcdpCost | RenyiCost | PrivacyLoss):
+        return cost
+    found = cost if isinstance(cost, PrivacyCost) else cost._loss() if hasattr(cost, "_loss") else cost.cost
+    return ApproximateLoss(found.epsilon, found.delta) if isinstance(found, PrivacyCost) else found
+
+
+def _at_any_time(bounds: list[tuple[Decimal, Decimal]], failure: Decimal) -> Decimal:
+    """Return the least of the bounds by Ville's inequality: divergences of orders, and the orders less 1."""
+    spread = (len(bounds) / failure).ln()
+    return min(divergence + spread / rate for divergence, rate in bounds)
+
+
+def _positive(value: float, name: str) -> float:
+    number = real_down(value, name)
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} must be positive and finite, got {number!r}")
+    return number
+
+
+def _texts(*amounts: float) -> tuple[str, ...]:
+    return tuple(str(decimal_of(amount)) for amount in amounts)
