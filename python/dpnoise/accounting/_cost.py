@@ -150,15 +150,9 @@ class ZcdpCost(Cost):
 
     Parameters
     ----------
-    rho : float
-        Zero or more, finite.
-    delta : float, default 0
-        From 0 up to, but not including, 1.
-    relation : as for `PrivacyCost`
-
-    Notes
-    -----
-    A number that no float can hold is rounded up.
+    rho : real number
+        From zero, finite; rounded up to a float.
+    delta, relation : as for `PrivacyCost`
 
     References
     ----------
@@ -182,12 +176,8 @@ class RenyiCost(Cost):
     Parameters
     ----------
     divergences : mapping of int to float
-        For each order, from 2, a bound on the divergence, zero or more, finite.
+        For each order, from 2, a bound on the divergence: from zero, finite, rounded up to a float.
     relation : as for `PrivacyCost`
-
-    Notes
-    -----
-    A number that no float can hold is rounded up.
 
     References
     ----------

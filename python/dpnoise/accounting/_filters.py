@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import LedgerError, ParameterError
 from dpnoise._parameters import integer, real_down
@@ -26,7 +26,14 @@ Amounts = tuple[Decimal, ...]
 Guarantee = PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss | Mechanism
 """What a release may cost."""
 
-AnyCost = TypeVar("AnyCost", PrivacyCost, ZcdpCost, RenyiCost)
+if TYPE_CHECKING:  # which know defaults, and so take `Ledger` for a ledger of epsilon
+    from typing_extensions import TypeVar
+
+    AnyCost = TypeVar("AnyCost", PrivacyCost, ZcdpCost, RenyiCost, default=PrivacyCost)
+else:
+    from typing import TypeVar
+
+    AnyCost = TypeVar("AnyCost", PrivacyCost, ZcdpCost, RenyiCost)
 
 _DIGITS: Final = 100
 _ORDERS: Final = range(2, 2**10 + 1)

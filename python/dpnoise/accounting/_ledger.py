@@ -113,7 +113,7 @@ class Ledger(ByName, Generic[AnyCost]):
         is a budget of zero-concentrated differential privacy, in which many small releases and Gaussian noise cost
         less; `zcdp_rho` gives the rho for an epsilon and a delta.
     delta : float, default 0
-        The budget of delta, from 0 up to, but not including, 1.
+        The budget of delta, from 0 and below 1.
     orders : iterable of int, optional
         Makes a budget of Rényi divergences: up to 64 orders from 2 to 1024. All releases together are ``(epsilon,
         delta)``-differentially private, for a positive delta that the orders share. It grants as long as the
@@ -295,23 +295,13 @@ class Ledger(ByName, Generic[AnyCost]):
         Except with a probability of at most its delta, the loss of all releases up to each moment is at most the
         epsilon that the odometer shows at that moment, also if an analyst stops where it is convenient. `spent` alone
         has no such meaning: an epsilon that is computed from a total is a guarantee for totals that were fixed before.
-        The delta is that of the budget, for a budget of rho ``odometer_delta`` and that of the budget.
-
-        Raises
-        ------
-        LedgerError
-            When a ledger of rho was made without ``odometer_delta``.
+        The delta is that of the budget, for a budget of rho ``odometer_delta`` and that of the budget. A ledger of rho
+        that was made without ``odometer_delta`` has no odometer, and raises a `LedgerError`.
         """
         return self._filter.odometer(self._totals(self._file.state()))
 
     def entries(self) -> list[LedgerEntry[AnyCost]]:
-        """List the spends, the oldest first, after a check of the whole file.
-
-        Raises
-        ------
-        LedgerError
-            When any spend, also an old one, is damaged or missing.
-        """
+        """List the spends, the oldest first; a `LedgerError` says that any of them, also an old one, is damaged."""
         _, rows = self._file.entries()
         return [
             LedgerEntry(
@@ -344,10 +334,9 @@ class Ledger(ByName, Generic[AnyCost]):
         LedgerError
             When the ledger is read-only, damaged, gone, or locked by another program for a minute, or the disk is full.
             Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
-        ParameterError
-            When the cost is for another relation, or cannot be converted to the ledger's measure.
-        TypeError
-            When it is no cost. The total of an `Accountant` is not, as it holds only for releases fixed beforehand.
+        TypeError, ParameterError
+            When the cost is for another relation, cannot be converted to the ledger's measure, or is none. The total of
+            an `Accountant` is none, as it holds only for releases that are fixed beforehand.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
@@ -411,9 +400,8 @@ class Ledger(ByName, Generic[AnyCost]):
         amounts = zip(budget, spent, map(exact_difference, budget, spent), strict=True)
         summary = {"": ["budget", "spent", "remaining"], **dict(zip(names, amounts, strict=True))}
         columns = ("number", "time (UTC)", "label", "mechanism", *names, *(f"total {name}" for name in names))
-        shown = [(*row[:4], *_decimals(row[4]), *_decimals(row[5])) for row in rows]
-        entries: dict[str, list[Any]] = {name: [cells[i] for cells in shown] for i, name in enumerate(columns)}
-        entries[columns[1]] = [time[:19] for time in entries[columns[1]]]
+        shown = list(map(_cells, rows))
+        entries = {name: [cells[i] for cells in shown] for i, name in enumerate(columns)}
         return html_table(f"{self!r}, {self.relation}", summary) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -427,6 +415,11 @@ class Ledger(ByName, Generic[AnyCost]):
 
 def _decimals(text: str) -> Amounts:
     return tuple(map(Decimal, text.split()))
+
+
+def _cells(row: tuple[Any, ...]) -> list[Any]:
+    number, time, label, mechanism, amounts, totals = row
+    return [number, time[:19], label, mechanism, *_decimals(amounts), *_decimals(totals)]
 
 
 def _filter_of(

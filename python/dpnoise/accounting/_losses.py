@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import integer, real_down, real_up
+from dpnoise._parameters import at_least, integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
 from dpnoise.accounting._cost import PrivacyCost, above, decimal_of, exact_product, precise, up
@@ -136,7 +136,7 @@ class PrivacyLoss(ABC):
             Above 1.
         """
         if not _LEAST < order * self.epsilon < _MOST:
-            return min(up(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), self.epsilon)
+            return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), self.epsilon)
         with precise(_DIGITS):
             alpha, half = Decimal(order), Decimal(self.epsilon) / 2
             first, second = ((2 * alpha - 1) * half).exp(), half.exp()
@@ -195,11 +195,11 @@ class BoundedRangeLoss(PrivacyLoss):
     @property
     def rho(self) -> float:
         """``epsilon**2 / 8`` (Cesar and Rogers 2021), or the rho of every such epsilon if that is less."""
-        return min(up(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
+        return min(_upward(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
 
     def divergence(self, order: float) -> float:
         """Return the divergence of randomised response, or ``order * rho`` if that is less."""
-        return min(up(Fraction(order) * Fraction(self.rho)), super().divergence(order))
+        return min(_upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
     def pld(self, count: int) -> Any:
         """Take the envelope of all pairs of two outcomes whose losses are epsilon apart."""
@@ -332,7 +332,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), without sampling."""
         if self.sample_rate < 1:
             return math.inf
-        return up((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
+        return _upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
 
     def divergence(self, order: float) -> float:
         """Return ``order * rho``, and for a sample the divergence of Mironov, Talwar and Zhang (2019), section 3.3.
@@ -340,7 +340,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         That is a finite sum for whole orders; for others, and those above 2**10, dp-accounting computes it.
         """
         variance = Fraction(self.sigma) ** 2
-        all_data = up(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
+        all_data = _upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
             return all_data
         if order % 1 or order > 2**10:
@@ -420,13 +420,18 @@ class RepeatedLoss(PrivacyLoss):
 
     @property
     def rho(self) -> float:
-        return up(exact_product(self.times, decimal_of(self.loss.rho)))
+        return _upward(exact_product(self.times, decimal_of(self.loss.rho)))
 
     def divergence(self, order: float) -> float:
-        return up(exact_product(self.times, decimal_of(self.loss.divergence(order))))
+        return _upward(exact_product(self.times, decimal_of(self.loss.divergence(order))))
 
     def pld(self, count: int) -> Any:
         return self.loss.pld(count * self.times)
+
+
+def _upward(exact: Decimal | Fraction) -> float:
+    """Round up, whether the float is then read as the number that it is or as the decimal number that it stands for."""
+    return max(up(exact), at_least(exact))
 
 
 def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:

@@ -1,29 +1,72 @@
 """``dpnoise ledger``: the spends from a budget, and the remaining budget."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dpnoise.accounting import Ledger, PrivacyCost
-from dpnoise.cli.console import print_table, quantity, to_json
+from dpnoise.accounting import Ledger, LedgerError
+from dpnoise.cli.console import InputError, print_table, quantity, to_json
 from dpnoise.cli.options import AsJson
+from dpnoise.sensitivity import Relation
 
 
 def ledger(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A ledger that dpnoise.accounting.Ledger has made.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The ledger; with a budget, it is made.")],
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Make a ledger with this budget of epsilon.")
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Make a ledger with this budget of zero-concentrated privacy."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The budget of delta; none if not given.")
+    ] = None,
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Add up Rényi divergences of these orders, separated by commas; for epsilon and delta.",
+        ),
+    ] = None,
+    odometer_delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="With --rho: the probability that the odometer may fail.")
+    ] = None,
+    relation: Annotated[
+        Relation | None,
+        typer.Option(
+            metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
+        ),
+    ] = None,
+    migrate: Annotated[
+        bool, typer.Option("--migrate", help="Rewrite a ledger that the previous version of dpnoise has made.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a ledger: every spend, the total, and the remaining budget.
+    """Check a ledger and show it: every spend, the total, and the remaining budget.
 
     Example: `dpnoise ledger people.db`
 
-    It is opened read-only. Other programs may spend from it at the same time. A ledger holds what was asked and what
-    that cost, but no data and no answers.
+    Every spend is checked. The ledger is opened read-only, unless a budget or --migrate is given; other programs may
+    spend from it at the same time. A ledger holds what was asked and what that cost, but no data and no answers.
+
+    Costs are shown in the measure of the ledger. The odometer bounds the privacy loss of all spends so far, at every
+    time at once, except with the probability that is shown with it.
     """
-    opened = Ledger.open_readonly(path)
+    budget = {"epsilon": epsilon, "rho": rho, "delta": delta, "odometer_delta": odometer_delta, "relation": relation}
+    given: dict[str, Any] = {name: value for name, value in budget.items() if value is not None}
+    if orders is not None:
+        given["orders"] = _whole(orders)
+    if migrate and given:
+        raise InputError(f"--migrate takes no --{next(iter(given)).replace('_', '-')}: the budget stays as it is")
+    opened = Ledger.migrate(path) if migrate else Ledger(path, **given) if given else Ledger.open_readonly(path)
     entries = opened.entries()
-    budget, spent, remaining = opened.budget, opened.spent, opened.remaining
+    budgets = {"budget": opened.budget, "spent": opened.spent, "remaining": opened.remaining}
+    try:
+        odometer = opened.odometer
+    except LedgerError:
+        odometer = None
     if as_json:
         rows = [
             {
@@ -31,37 +74,47 @@ def ledger(
                 "time": entry.time.isoformat(),
                 "label": entry.label,
                 "mechanism": entry.mechanism,
-                "epsilon": entry.cost.epsilon,
-                "delta": entry.cost.delta,
-                "total_epsilon": entry.total.epsilon,
-                "total_delta": entry.total.delta,
+                **_amounts(entry.cost),
+                **{f"total_{name}": amount for name, amount in _amounts(entry.total).items()},
             }
             for entry in entries
         ]
-        costs = {"budget": budget, "spent": spent, "remaining": remaining}
-        amounts = {name: dict(zip(("epsilon", "delta"), _amounts(cost), strict=True)) for name, cost in costs.items()}
-        about = {"command": "ledger", "path": str(path), "relation": opened.relation}
-        print(to_json({**about, **amounts, "entries": rows}))
+        about: dict[str, Any] = {"command": "ledger", "path": str(path), "relation": opened.relation}
+        amounts = {name: _amounts(cost) for name, cost in budgets.items()}
+        print(to_json({**about, **amounts, "odometer": odometer and _amounts(odometer), "entries": rows}))
         return
+    names = list(_amounts(opened.budget))
+    shown = [name.replace("_", " ") for name in names]
     print_table(
         quantity(len(entries), "spend"),
-        ("label", "time (UTC)", "mechanism", "epsilon", "delta", "total epsilon", "total delta"),
+        ("label", "time (UTC)", "mechanism", *shown, *(f"total {name}" for name in shown)),
         [
             (
                 " ".join(entry.label.split()),
                 f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.mechanism.partition("(")[0],
-                *(f"{amount:g}" for amount in (*_amounts(entry.cost), *_amounts(entry.total))),
+                *(f"{amount:g}" for cost in (entry.cost, entry.total) for amount in _amounts(cost).values()),
             )
             for entry in entries
         ],
     )
-    for name in ("epsilon", "delta"):
-        print(
-            f"{name}: {getattr(spent, name)!r} of {getattr(budget, name)!r} spent, {getattr(remaining, name)!r} remains"
-        )
+    for name, title in zip(names, shown, strict=True):
+        most, spent, remaining = (_amounts(cost)[name] for cost in budgets.values())
+        print(f"{title}: {spent!r} of {most!r} spent, {remaining!r} remains")
+    if odometer is not None:
+        print(f"odometer: epsilon {odometer.epsilon:.6g} so far, except with a probability of {odometer.delta!r}")
     print(f"neighbours by {opened.relation}")
 
 
-def _amounts(cost: PrivacyCost) -> tuple[float, float]:
-    return cost.epsilon, cost.delta
+def _whole(orders: str) -> list[int]:
+    try:
+        return [int(order) for order in orders.split(",")]
+    except ValueError:
+        raise InputError(f"--orders must be whole numbers separated by commas, got {orders!r}") from None
+
+
+def _amounts(cost: Any) -> dict[str, float]:
+    """Return the amounts of a cost by name."""
+    values = {name: value for name, value in vars(cost).items() if name != "relation"}
+    orders = values.pop("divergences", {})
+    return {**values, **{f"order_{order}": divergence for order, divergence in orders.items()}}

@@ -71,7 +71,8 @@ class Mechanism(ByName):
         if self.epsilon is None or self.delta is None:
             raise ParameterError(
                 f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
-                f"(say {type(self).__name__}(..., delta=...), or see dpnoise.accounting.zcdp_epsilon)"
+                f"(say {type(self).__name__}(..., delta=...), see dpnoise.accounting.zcdp_epsilon, or spend it from a "
+                f"Ledger(..., rho=...))"
             )
         return PrivacyCost(self.epsilon, self.delta, self.relation)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Reals, labels_of
-from dpnoise._parameters import Rng, doubles, reals_of
+from dpnoise._parameters import Rng, at_least, doubles, reals_of
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.mechanisms._mechanism import Mechanism
 
@@ -192,8 +193,11 @@ class Exponential(OneOfMany):
 
     @property
     def rho(self) -> float:
-        """The cost under zero-concentrated differential privacy, ``epsilon**2 / 8``."""
-        return self.epsilon**2 / 8
+        """The cost under zero-concentrated differential privacy, ``epsilon**2 / 8``, rounded up.
+
+        For an epsilon above 8 it is the smaller rho of every mechanism with that epsilon.
+        """
+        return self._loss().rho
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)
@@ -217,8 +221,9 @@ class ReportNoisyMax(OneOfMany):
 
     Notes
     -----
-    It does not have bounded range: its cost under zero-concentrated differential privacy is ``epsilon**2 / 2``, as for
-    every epsilon-differentially private mechanism, and not the ``epsilon**2 / 8`` of `Exponential`.
+    It does not have bounded range: its cost under zero-concentrated differential privacy is that of every
+    epsilon-differentially private mechanism (`accounting.pure_zcdp_rho`), and not the ``epsilon**2 / 8`` of
+    `Exponential`.
 
     Time and memory accesses depend on neither scores nor choice.
 
@@ -289,8 +294,11 @@ class TopK(SelectionMechanism):
 
     @property
     def rho(self) -> float:
-        """The cost under zero-concentrated differential privacy, ``epsilon**2 / (8 * k)``."""
-        return self.epsilon**2 / (8 * self.k)
+        """The cost under zero-concentrated differential privacy, ``epsilon**2 / (8 * k)``, rounded up.
+
+        For an epsilon above ``8 * k`` it is the smaller rho of k mechanisms with ``epsilon / k`` each.
+        """
+        return BoundedRangeLoss(at_least(Fraction(self.epsilon) / self.k)).repeated(self.k).rho
 
     @overload
     def release(self, scores: Reals, *, candidates: None = None, rng: Rng = None) -> NDArray[np.int64]: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextlib import suppress
-from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
+from dpnoise._parameters import Rng, checked_level, integer, real_down
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
@@ -143,7 +142,7 @@ class CorrelatedGradient(GradientPrivacy):
     @property
     def rho(self) -> float:
         """The parameter of zero-concentrated differential privacy of a run without sampling, rounded up."""
-        return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
+        return self._loss_of_noise().repeated(self._events).rho
 
     def start(self, *, key: NoiseKey | None = None) -> CorrelatedGradientRun:
         """Start a run, which makes one step at a time; all steps together cost `cost`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
+from dpnoise._parameters import Rng, checked_level, integer, real_down
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
@@ -136,7 +135,7 @@ class NoisyGradient(GradientPrivacy):
     @property
     def rho(self) -> float:
         """The parameter of zero-concentrated differential privacy of a step on all data, rounded up."""
-        return at_least(1 / (2 * Fraction(self.noise_multiplier) ** 2))
+        return self._loss_of_noise().rho
 
     def release(
         self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None
