@@ -568,3 +568,81 @@ def test_a_full_disk_is_named_and_costs_nothing(path: Path) -> None:
         ledger.spend(PrivacyCost(0.25), "x" * 5000)
     ledger.spend(PrivacyCost(0.25))
     assert ledger.spent == Ledger(path).spent == held(0.5)
+
+
+# --- the version before ------------------------------------------------------------------------------------------
+
+
+def old_ledger(path: Path, spends: int = 3) -> None:
+    """Write a ledger of version 3."""
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "CREATE TABLE budget (epsilon TEXT NOT NULL, delta TEXT NOT NULL, relation TEXT NOT NULL, "
+        "spends INTEGER NOT NULL, hash TEXT NOT NULL)"
+    )
+    connection.execute(
+        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, mechanism TEXT "
+        "NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, total_epsilon TEXT NOT NULL, total_delta TEXT NOT NULL)"
+    )
+    terms, time = ("1.0", "1E-06", "substitute"), "2026-11-01T12:00:00.000+00:00"
+    found = hashlib.sha256(json.dumps(["", *terms]).encode()).hexdigest()
+    for number in range(1, spends + 1):
+        row = (number, time, f"Ünïcode {number}", "", "0.1", "1e-7", f"0.{number}", f"{number}e-7")
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        found = hashlib.sha256(json.dumps([found, *row]).encode()).hexdigest()
+    connection.execute("INSERT INTO budget VALUES (?, ?, ?, ?, ?)", (*terms, spends, found))
+    for name, value in (("application_id", 0x64704C67), ("user_version", 3)):
+        connection.execute(f"PRAGMA {name} = {value}")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("spends", [0, 3])
+def test_a_ledger_of_the_version_before_is_migrated_when_that_is_asked_for(path: Path, spends: int) -> None:
+    old_ledger(path, spends)
+    before = path.read_bytes()
+    refused(
+        path, "is a ledger of version 3, and this dpnoise reads version 4: `dpnoise ledger .* --migrate` rewrites it"
+    )
+    assert path.read_bytes() == before
+    ledger = Ledger.migrate(path)
+    assert ledger.budget == PrivacyCost(1.0, 1e-6, "substitute")
+    assert ledger.spent == PrivacyCost(spends / 10, spends * 1e-7, "substitute")
+    assert [(entry.label, entry.cost) for entry in ledger.entries()] == [
+        (f"Ünïcode {number}", PrivacyCost(0.1, 1e-7, "substitute")) for number in range(1, spends + 1)
+    ]
+    ledger.spend(PrivacyCost(1.0 - spends / 10))
+    for again in (Ledger.migrate(path), Ledger(path, epsilon=1.0, delta=1e-6), Ledger.open_readonly(path)):
+        assert again.entries() == ledger.entries()
+        assert again.remaining.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entries SET epsilon = '0' WHERE number = 1",
+        "DELETE FROM entries WHERE number = 3",
+        "UPDATE budget SET epsilon = '9'",
+        "DELETE FROM budget",
+    ],
+)
+def test_a_damaged_ledger_is_not_migrated(path: Path, damage: str) -> None:
+    old_ledger(path)
+    edit(path, damage)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is damaged or incomplete"):
+        Ledger.migrate(path)
+    assert path.read_bytes() == before
+
+
+def test_who_has_the_old_version_open_spends_nothing_after_a_migration(path: Path) -> None:
+    """A program of the version before waits for the lock, and finds a file that it cannot read."""
+    old_ledger(path)
+    waiting = sqlite3.connect(path, isolation_level=None)
+    assert len(waiting.execute("SELECT * FROM budget").fetchone()) == 5
+    Ledger.migrate(path)
+    waiting.execute("BEGIN IMMEDIATE")
+    assert len(waiting.execute("SELECT * FROM budget").fetchone()) == 4
+    with pytest.raises(sqlite3.OperationalError, match="has 6 columns but 8 values"):
+        waiting.execute("INSERT INTO entries VALUES (4, '', '', '', '0', '0', '0', '0')")
+    waiting.close()

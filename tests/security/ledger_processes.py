@@ -24,7 +24,7 @@ from dpnoise.accounting import Ledger, RenyiCost, ZcdpCost
 COSTS: dict[str, Any] = {
     "epsilon": PrivacyCost(0.001, 1e-9),
     "rho": ZcdpCost(0.001, 1e-9),
-    "orders": RenyiCost({8: 0.01, 64: 0.001}),
+    "orders": RenyiCost({32: 0.01, 64: 0.001}),
 }
 
 
@@ -37,7 +37,7 @@ def make(path: Path, measure: str, granted: int) -> Ledger[Any]:
         return Ledger(path, rho=most, delta=0.5, odometer_delta=1e-6)
     # The order 64 has a little more than is granted, and less than one spend more.
     needed = most + (math.log(2 / 0.001) - math.log(64)) / 63 + math.log1p(-1 / 64)
-    return Ledger(path, epsilon=needed + 1e-6, delta=0.001, orders=(8, 64))
+    return Ledger(path, epsilon=needed + 1e-6, delta=0.001, orders=(32, 64))
 
 
 def spend(ledger: Ledger[Any], notes: Path, worker: int, spends: int, cost: Any) -> None:
@@ -110,7 +110,7 @@ def main() -> None:
     expected = {
         "epsilon": PrivacyCost(len(entries) / 1000, float(Decimal("1e-9") * len(entries))).amounts(),
         "rho": ZcdpCost(len(entries) / 1000, float(Decimal("1e-9") * len(entries))).amounts(),
-        "orders": RenyiCost({8: len(entries) / 100, 64: len(entries) / 1000}).amounts(),
+        "orders": RenyiCost({32: len(entries) / 100, 64: len(entries) / 1000}).amounts(),
     }
     figures = {
         "tried": len(notes["tries"]),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from api.test_ledger import old_ledger
 
 from dpnoise import BudgetExceeded, PrivacyCost
 from dpnoise.accounting import Ledger
@@ -50,7 +51,8 @@ def test_processes_that_are_killed_at_random_lose_nothing_and_overspend_nothing(
 
 @needs_fork
 def test_death_at_any_line_of_a_spend_forks_among_threads_and_makers_at_once(memory_path: Path) -> None:
-    found = run("ledger_crashes.py", memory_path)
+    old_ledger(memory_path / "old", spends=1)
+    found = run("ledger_crashes.py", memory_path, memory_path / "old")
     deaths = [tuple(outcome) for outcome in found["deaths"]]
     assert len(deaths) > 30
     # Up to some line nothing was spent, from there on all was, and only the last one lived to tell.
@@ -61,6 +63,8 @@ def test_death_at_any_line_of_a_spend_forks_among_threads_and_makers_at_once(mem
     assert found["boastful_deaths"] == [[True, 0]]
     assert found["forks"] == {"codes": [0] * 6, "rows": 3 * 20 + 6 * 5, "spent": 9.0}
     assert found["made"] == [6] * 20
+    assert found["migrations"] == sorted(found["migrations"])
+    assert set(found["migrations"]) == {3, 4}
 
 
 def test_threads_share_a_ledger(memory_path: Path) -> None:

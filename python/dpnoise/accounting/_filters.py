@@ -272,8 +272,12 @@ def check_cost(cost: object) -> None:
 def _loss_of(cost: Any) -> PrivacyLoss | ZcdpCost | RenyiCost:
     if isinstance(cost, ZcdpCost | RenyiCost | PrivacyLoss):
         return cost
-    found = cost if isinstance(cost, PrivacyCost) else cost._loss() if hasattr(cost, "_loss") else cost.cost
-    return ApproximateLoss(found.epsilon, found.delta) if isinstance(found, PrivacyCost) else found
+    found: PrivacyCost | PrivacyLoss = cost
+    if not isinstance(cost, PrivacyCost):
+        found = cost._loss() if hasattr(cost, "_loss") else cost.cost
+    if not isinstance(found, PrivacyCost):
+        return found
+    return ZcdpCost(cost.rho) if hasattr(cost, "rho") else ApproximateLoss(found.epsilon, found.delta)
 
 
 def _at_any_time(bounds: list[tuple[Decimal, Decimal]], failure: Decimal) -> Decimal:

@@ -375,7 +375,7 @@ class Ledger(ByName, Generic[AnyCost]):
         ParameterError, TypeError
             When the mechanism refuses ``x``. Nothing is spent or drawn then.
         """
-        needed = ("cost", "_check", "release")
+        needed = ("_loss", "_check", "release")
         if isinstance(mechanism, type) or not all(hasattr(mechanism, name) for name in needed):
             raise TypeError(f"mechanism must be a mechanism of dpnoise, got {type(mechanism).__name__}")
         mechanism._check(x)
