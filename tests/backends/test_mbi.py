@@ -361,6 +361,11 @@ def test_the_cost_is_spent_once_and_before_anything_is_drawn(tmp_path: Path) -> 
     with pytest.raises(BudgetExceeded):
         call("choose", some_data(), CLIQUES, epsilon=0.75, spend=ledger.spend)
     assert ledger.spent.epsilon == 0.75
+    concentrated = Ledger(tmp_path / "concentrated.db", rho=0.5)
+    ours.measure(some_data(), CLIQUES, rho=0.25, spend=concentrated.spend)
+    ours.choose(some_data(), CLIQUES, FLAT, epsilon=1.0, spend=concentrated.spend)
+    with pytest.raises(BudgetExceeded, match=r"remains of the budget is rho=0\.125, delta=0\.0"):
+        call("measure", some_data(), CLIQUES, rho=0.25, spend=concentrated.spend)
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -1,12 +1,14 @@
 """``dpnoise ledger``: spends, totals and what remains, as a table and as JSON."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from api.test_ledger import old_ledger
 from cli.shared import Run
 
-from dpnoise import Laplace, PrivacyCost
+from dpnoise import Gaussian, Laplace, PrivacyCost
 from dpnoise.accounting import Ledger
 
 
@@ -51,6 +53,67 @@ def test_json(run: Run, path: Path) -> None:
     assert record["entries"][0]["time"].endswith("+00:00")
 
 
+@pytest.mark.parametrize(
+    ("options", "budget", "shown"),
+    [
+        (["--rho", 0.5, "--odometer-delta", 1e-6], {"rho": 0.5, "delta": 0.0}, "rho: 0.0 of 0.5 spent, 0.5 remains"),
+        (
+            ["--rho", 0.5, "--delta", 1e-6, "--relation", "substitute"],
+            {"rho": 0.5, "delta": 1e-6},
+            "0.0 of 1e-06",
+        ),
+        (["--epsilon", 1, "--delta", 1e-9], {"epsilon": 1.0, "delta": 1e-9}, "epsilon: 0.0 of 1.0 spent, 1.0 remains"),
+    ],
+)
+def test_ledgers_are_made(run: Run, memory_path: Path, options: list[object], budget: object, shown: str) -> None:
+    new = memory_path / "new"
+    assert shown in run("ledger", new, *options).out
+    assert run("ledger", new, "--json").json["budget"] == budget
+    assert Ledger(new).relation == ("substitute" if "substitute" in options else "add/remove")
+    before = new.read_bytes()
+    run("ledger", new, *options)
+    assert new.read_bytes() == before
+
+
+def test_every_measure_is_shown(run: Run, memory_path: Path) -> None:
+    new = memory_path / "new"
+    run("ledger", new, "--rho", 0.5, "--odometer-delta", 1e-6)
+    Ledger(new).spend(Gaussian(rho=0.1), "mean age")
+    lines = run("ledger", new).out.splitlines()
+    [spend] = [line.split() for line in lines if "mean age" in line]
+    assert spend[4:] == ["Gaussian", "0.1", "0", "0.1", "0"]
+    assert "rho: 0.1 of 0.5 spent, 0.4 remains" in lines
+    assert "odometer: epsilon 2.5973 so far, except with a probability of 1e-06" in lines
+    record = run("ledger", new, "--json").json
+    assert record["odometer"]["delta"] == 1e-6
+    assert record["entries"][0]["total_rho"] == 0.1
+    other = memory_path / "other"
+    run("ledger", other, "--epsilon", 2, "--delta", 1e-6, "--orders", "16,64")
+    Ledger(other).spend(Gaussian(rho=0.01))
+    assert "order 16: 0.16 of 1.28213392" in run("ledger", other).out
+    assert run("ledger", other, "--json").json["spent"] == {"order_16": 0.16, "order_64": 0.64}
+    plain = memory_path / "plain"
+    run("ledger", plain, "--rho", 1)
+    assert "odometer" not in run("ledger", plain).out
+    assert run("ledger", plain, "--json").json["odometer"] is None
+
+
+def test_the_version_before_is_migrated(run: Run, refuse: Callable[..., str], memory_path: Path) -> None:
+    old = memory_path / "old"
+    old_ledger(old)
+    assert f"`dpnoise ledger {old} --migrate` rewrites it" in refuse("ledger", old)
+    assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in run("ledger", old, "--migrate").out
+    assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in run("ledger", old).out
+
+
+def test_a_damaged_old_spend_is_found(run: Run, refuse: Callable[..., str], path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE entries SET label = 'other' WHERE number = 1")
+    connection.commit()
+    connection.close()
+    assert "is damaged or incomplete" in refuse("ledger", path)
+
+
 def test_it_only_reads(run: Run, path: Path) -> None:
     before = path.read_bytes()
     run("ledger", path)
@@ -60,6 +123,11 @@ def test_it_only_reads(run: Run, path: Path) -> None:
 def test_bad_input(refuse: Callable[..., str], memory_path: Path) -> None:
     assert "there is no ledger at" in refuse("ledger", memory_path / "missing")
     assert "is a directory" in refuse("ledger", memory_path)
+    assert "--migrate takes no --rho" in refuse("ledger", memory_path / "new", "--migrate", "--rho", 1)
+    assert "--orders must be whole numbers separated by commas, got 'a'" in refuse(
+        "ledger", memory_path / "new", "--epsilon", 1, "--delta", 1e-6, "--orders", "a"
+    )
+    assert "rho must be None when epsilon is given" in refuse("ledger", memory_path / "new", "--epsilon", 1, "--rho", 1)
     (memory_path / "text").write_text("text " * 1000)
     assert "is not a ledger of dpnoise" in refuse("ledger", memory_path / "text")
 

@@ -181,7 +181,7 @@ class Ledger(ByName, Generic[AnyCost]):
     >>> adaptive = Ledger(folder + "/adaptive.db", rho=0.5, odometer_delta=1e-6)
     >>> count = adaptive.release(Gaussian(rho=0.1), 128, label="visitors")
     >>> adaptive.remaining, round(adaptive.odometer.epsilon, 2)
-    (ZcdpCost(rho=0.4, delta=0.0, relation='add/remove'), 2.58)
+    (ZcdpCost(rho=0.4, delta=0.0, relation='add/remove'), 2.6)
     """
 
     __slots__ = ("_file", "_filter")

@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",
     "release": "Answer a question about a column with differential privacy.",
-    "ledger": "Show a ledger: every spend, the total, and the remaining budget.",
+    "ledger": "Check a ledger and show it: every spend, the total, and the remaining budget.",
     "audit": "Audit the mechanisms of this installation: bound their privacy loss from below.",
 }
 """The first line of help of each command, all that is shown of those that are not run."""
