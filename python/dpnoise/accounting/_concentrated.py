@@ -134,7 +134,8 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
 def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float:
     """Return the largest rho, rounded down, for which rho-zCDP is known to imply (epsilon, delta)-differential privacy.
 
-    So ``zcdp_epsilon(rho, delta=delta)`` is at most ``epsilon``.
+    So ``zcdp_epsilon(rho, delta=delta)`` is at most ``epsilon``. It can be the budget of a `Ledger`: the decimal number
+    that it is read as is no larger, either.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
             low = middle
         else:
             high = middle
-    return low
+    return math.nextafter(low, 0.0)  # the decimal number that it stands for may be above the float
 
 
 def _root(function: Callable[[float], float]) -> float:
