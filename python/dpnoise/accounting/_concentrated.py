@@ -10,7 +10,7 @@ from typing import Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real_down, real_up
-from dpnoise.accounting._cost import PrivacyCost, above, precise
+from dpnoise.accounting._cost import QUICK, PrivacyCost, above, precise
 
 Method = Literal["tight", "simple"]
 
@@ -40,7 +40,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
     loss = Decimal(epsilon)
     if epsilon > 10**4:
         return epsilon  # tanh is below 1
-    with precise(100):
+    with precise(QUICK):
         if epsilon < 10**-20:
             return above(loss * loss / 2)  # tanh is below its argument
         grown = loss.exp()

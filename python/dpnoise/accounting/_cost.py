@@ -26,6 +26,9 @@ _EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact,
 _PRECISE: Final = 400
 """Digits, enough to tell 1 + x from 1 for every float x, with 60 digits to spare."""
 
+QUICK: Final = 100
+"""Digits, enough to tell 1 + x from 1 for every x above 1e-40, with 60 digits to spare."""
+
 
 def decimal_of(value: float) -> Decimal:
     """Return the decimal number that a float stands for."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 from dpnoise._errors import LedgerError, ParameterError
 from dpnoise._parameters import integer, real_down
 from dpnoise.accounting._accountant import Accountant
-from dpnoise.accounting._cost import PrivacyCost, RenyiCost, ZcdpCost, above, decimal_of, down, precise, up
+from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, decimal_of, down, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss
 from dpnoise.sensitivity import Relation
 
@@ -35,7 +35,6 @@ else:
 
     AnyCost = TypeVar("AnyCost", PrivacyCost, ZcdpCost, RenyiCost)
 
-_DIGITS: Final = 100
 _ORDERS: Final = range(2, 2**10 + 1)
 _MOST_ORDERS: Final = 64
 _RATES: Final = (1, 2, 4, 8)
@@ -159,7 +158,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
     def odometer(self, totals: Amounts) -> PrivacyCost:
         if self.odometer_delta is None:
             raise LedgerError("this ledger was made without an odometer_delta, which must be chosen before any release")
-        with precise(_DIGITS):
+        with precise(QUICK):
             bounds = [((1 + rate) * totals[0], rate) for rate in map(Decimal, self.rates)]
             failure = Decimal(self.odometer_delta)
             epsilon = 0.0 if not totals[0] else above(_at_any_time(bounds, failure))
@@ -184,7 +183,7 @@ class RenyiFilter(Filter[RenyiCost]):
         target, failure = _positive(epsilon, "epsilon"), real_down(delta, "delta")
         if not 0 < failure < 1:
             raise ParameterError(f"delta must be above 0 and below 1 for a ledger of Rényi orders, got {failure!r}")
-        with precise(_DIGITS):
+        with precise(QUICK):
             share, budget = decimal_of(failure) / len(chosen), []
             for order in map(Decimal, chosen):
                 room = decimal_of(target) + (order * share).ln() / (order - 1) - (1 - 1 / order).ln()
@@ -236,7 +235,7 @@ class RenyiFilter(Filter[RenyiCost]):
         return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation)
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
-        with precise(_DIGITS):
+        with precise(QUICK):
             bounds = [(total, Decimal(order - 1)) for total, order in zip(totals, self.orders, strict=True)]
             epsilon = 0.0 if not any(totals) else above(_at_any_time(bounds, Decimal(self.delta)))
             return PrivacyCost(epsilon, float(self.delta), self.relation)

@@ -261,7 +261,7 @@ class Ledger(ByName, Generic[AnyCost]):
         return ledger
 
     def _open(self, file: LedgerFile) -> None:
-        self._file, self._filter = file, filter_of(file.state().terms)
+        self._file, self._filter = file, filter_of(file.terms)
 
     @property
     def path(self) -> Path:
@@ -286,7 +286,7 @@ class Ledger(ByName, Generic[AnyCost]):
     @property
     def remaining(self) -> AnyCost:
         """The remaining budget, rounded down if no float represents it; zero for a Rényi order that has none."""
-        return self._remaining(self._file.state())
+        return self._cost(map(down, self._left(self._file.state())))
 
     @property
     def odometer(self) -> PrivacyCost:
@@ -349,7 +349,7 @@ class Ledger(ByName, Generic[AnyCost]):
         with self._file.write() as (state, append):
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
-                raise BudgetExceeded(self._cost(map(up, amounts)), self._remaining(state))
+                raise BudgetExceeded(self._cost(map(up, amounts)), self._cost(map(down, self._left(state))))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             append((now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))))
         # Not within the transaction: a handler may take its time.
@@ -389,15 +389,15 @@ class Ledger(ByName, Generic[AnyCost]):
     def _totals(self, state: State) -> Amounts:
         return _decimals(state.totals) or (Decimal(0),) * len(self._filter.budget)
 
-    def _remaining(self, state: State) -> AnyCost:
+    def _left(self, state: State) -> Amounts:
+        """Subtract the totals from the budget; a Rényi order may have none left."""
         left = map(exact_difference, self._filter.limits, self._totals(state))
-        return self._cost(down(max(amount, Decimal(0))) for amount in left)
+        return tuple(max(amount, Decimal(0)) for amount in left)
 
     def _repr_html_(self) -> str:
         state, rows = self._file.entries()
         names: tuple[str, ...] = self._filter.names
-        budget, spent = self._filter.limits, self._totals(state)
-        amounts = zip(budget, spent, map(exact_difference, budget, spent), strict=True)
+        amounts = zip(self._filter.limits, self._totals(state), self._left(state), strict=True)
         summary = {"": ["budget", "spent", "remaining"], **dict(zip(names, amounts, strict=True))}
         columns = ("number", "time (UTC)", "label", "mechanism", *names, *(f"total {name}" for name in names))
         shown = list(map(_cells, rows))
@@ -437,12 +437,13 @@ def _filter_of(
         raise ParameterError(f"rho must be given together with odometer_delta, got odometer_delta={odometer_delta!r}")
     if orders is not None and (epsilon is None or delta is None):
         raise ParameterError("epsilon and delta must be given together with orders")
+    allowed = 0.0 if delta is None else delta
     if rho is not None:
-        return ZcdpFilter.of(relation, rho, delta or 0.0, odometer_delta)
+        return ZcdpFilter.of(relation, rho, allowed, odometer_delta)
     if epsilon is None:
         if delta is not None:
             raise ParameterError("epsilon or rho must be given together with delta")
         return None
     if orders is not None:
-        return RenyiFilter.of(relation, epsilon, delta or 0.0, orders)
-    return SequentialFilter.of(relation, epsilon, 0.0 if delta is None else delta)
+        return RenyiFilter.of(relation, epsilon, allowed, orders)
+    return SequentialFilter.of(relation, epsilon, allowed)

@@ -146,7 +146,7 @@ class LedgerFile:
             self._open()
             with self._explained():
                 self._identity = self._found()
-            self.state()
+            self.terms = self.state().terms
             _FILES.add(self)
 
     def state(self) -> State:

@@ -22,7 +22,7 @@ from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import at_least, integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
-from dpnoise.accounting._cost import PrivacyCost, above, decimal_of, exact_product, precise, up
+from dpnoise.accounting._cost import QUICK, PrivacyCost, above, decimal_of, exact_product, precise, up
 from dpnoise.sensitivity import Relation
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,6 @@ SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overfl
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
-_DIGITS: Final = 100  # of divergences, most of which cancel for the least of the losses
 _LEAST, _MOST = 1e-20, 1e5  # losses, times the order, beyond which a simpler bound is nearly the same
 
 
@@ -137,7 +136,7 @@ class PrivacyLoss(ABC):
         """
         if not _LEAST < order * self.epsilon < _MOST:
             return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), self.epsilon)
-        with precise(_DIGITS):
+        with precise(QUICK):
             alpha, half = Decimal(order), Decimal(self.epsilon) / 2
             first, second = ((2 * alpha - 1) * half).exp(), half.exp()
             ratio = (first + 1 / first) / (second + 1 / second)
@@ -240,7 +239,7 @@ class LaplaceLoss(PrivacyLoss):
             return super().sampled(self.sample_rate).divergence(order)
         if not _LEAST < order * self.epsilon < _MOST:
             return super().divergence(order)
-        with precise(_DIGITS):
+        with precise(QUICK):
             alpha, loss = Decimal(order), Decimal(self.epsilon) * (1 + 2 / Decimal(self.sensitivity))
             mean = (alpha * ((alpha - 1) * loss).exp() + (alpha - 1) * (-alpha * loss).exp()) / (2 * alpha - 1)
             return above(mean.ln() / (alpha - 1))
@@ -267,7 +266,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
         """Sum three geometric series."""
         if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
             return super().divergence(order)
-        with precise(_DIGITS):
+        with precise(QUICK):
             alpha, loss = Decimal(order), Decimal(self.epsilon)
             step = loss / self.sensitivity
             first, last = ((1 - 2 * alpha) * step).exp(), ((1 - 2 * alpha) * loss).exp()
@@ -350,7 +349,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         exponent = Fraction(self.sensitivity) ** 2 / (variance - Fraction(self._smoothing))
         if not _LEAST < exponent < _MOST or self.sample_rate < _LEAST:
             return all_data
-        with precise(_DIGITS):
+        with precise(QUICK):
             rate, growth = Decimal(self.sample_rate), (Decimal(exponent.numerator) / exponent.denominator).exp()
             term = total = (1 - rate) ** int(order)
             factor = rate / (1 - rate)
