@@ -24,6 +24,7 @@ from dpnoise import (
     PrivacyCost,
     ReportNoisyMax,
     TopK,
+    local,
     queries,
     sgd,
 )
@@ -33,6 +34,7 @@ from dpnoise.accounting import (
     DiscreteGaussianLoss,
     Ledger,
     LedgerError,
+    PrivacyLoss,
     RenyiCost,
     ZcdpCost,
     pure_zcdp_rho,
@@ -40,6 +42,7 @@ from dpnoise.accounting import (
     zcdp_rho,
 )
 from dpnoise.accounting._filters import Filter, RenyiFilter, SequentialFilter, ZcdpFilter
+from dpnoise.accounting._losses import ApproximateLoss
 
 Outcomes = tuple[tuple[Fraction, Fraction], ...]
 """The probabilities of each output, for one data set and for its neighbour."""
@@ -354,9 +357,7 @@ def test_an_odometer_is_chosen_beforehand(memory_path: Path) -> None:
     with pytest.raises(LedgerError, match="is a ledger with odometer_delta=1e-06, not 1e-09"):
         Ledger(memory_path / "ledger", rho=0.5, odometer_delta=1e-9)
     without = Ledger(memory_path / "without", rho=0.5)
-    with pytest.raises(
-        LedgerError, match="was made without an odometer_delta, which must be chosen before any release"
-    ):
+    with pytest.raises(ParameterError, match="odometer_delta must be given when a ledger of rho is made"):
         without.odometer  # noqa: B018
     assert Ledger(memory_path / "basic", epsilon=1.0, delta=1e-9).odometer == PrivacyCost(0.0, 1e-9, "add/remove")
 
@@ -378,6 +379,8 @@ ZCDP: list[tuple[Any, Fraction | float]] = [
     (PrivacyCost(0.5), pure_zcdp_rho(0.5)),
     (BoundedRangeLoss(0.5), Fraction(1, 32)),
     (DiscreteGaussianLoss(3.0, 1.0), Fraction(1, 18)),
+    (DiscreteGaussianLoss(3.0, 1.0).sampled(0.5), Fraction(1, 18)),
+    (DiscreteGaussianLoss(3.0, 1.0).repeated(3), Fraction(1, 6)),
 ]
 
 
@@ -427,10 +430,14 @@ RATE = DiscreteGaussianLoss(2.0, 1.0).sampled(0.01)
             "cost must have an epsilon for a ledger of epsilon, got Disc",
         ),
         ({"rho": 1.0}, RenyiCost({2: 0.1}), "cost must have a rho for a ledger of rho, got RenyiCost"),
-        ({"rho": 1.0}, RATE, "cost must have a rho for a ledger of rho, got DiscreteGaussianLoss"),
         ({"epsilon": 9.0, "delta": 0.1, "orders": [2, 8]}, RenyiCost({2: 0.1}), "cost must have the ledger's orders, "),
         ({"epsilon": 9.0, "delta": 0.1, "orders": [2]}, PrivacyCost(0.1, 1e-9), "cost must have a delta of 0 for a"),
         ({"epsilon": 9.0, "delta": 0.1, "orders": [2]}, ZcdpCost(0.1, 1e-9), "cost must have a delta of 0 for a"),
+        (
+            {"epsilon": 9.0, "delta": 0.1, "orders": [2]},
+            RenyiCost({2: 1e201}),
+            r"cost must have Rényi divergences up",
+        ),
         ({"rho": 1.0}, PrivacyCost(0.1, 0.0, "substitute"), 'cost must be for .*"add/remove", got "substitute"'),
         ({"rho": 1.0}, ZcdpCost(0.1, 0.0, "substitute"), 'cost must be for .*"add/remove", got "substitute"'),
         ({"rho": 1.0, "relation": "substitute"}, RATE, 'cost must be for .*"substitute", got "add/remove"'),
@@ -441,6 +448,50 @@ def test_costs_that_no_conversion_is_known_for(memory_path: Path, budget: Any, c
     with pytest.raises(ParameterError, match=message):
         ledger.spend(cost)
     assert ledger.entries() == []
+
+
+class Refund(PrivacyLoss):
+    """The fault: a loss that gives budget back."""
+
+    epsilon, delta = -1.0, -0.1
+    rho = -3.0
+
+    def divergence(self, order: float) -> float:
+        return -order
+
+    def pld(self, count: int) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize(
+    "budget", [{"epsilon": 1.0, "delta": 0.1}, {"rho": 1.0}, {"epsilon": 9.0, "delta": 0.1, "orders": [8]}]
+)
+def test_no_cost_fills_a_budget_up(memory_path: Path, budget: Any, amount: float) -> None:
+    ledger: Ledger[Any] = Ledger(memory_path / "ledger", **budget)
+    refund, mutable = Refund(), RenyiCost({8: 0.1})
+    refund.epsilon = refund.rho = mutable.divergences[8] = amount  # type: ignore[index]
+    refund.divergence = lambda order: amount  # type: ignore[method-assign]
+    for cost in (refund, mutable):
+        with pytest.raises(ParameterError, match="cost must"):
+            ledger.spend(cost)
+    assert ledger.entries() == []
+
+
+def test_a_repeated_loss_keeps_its_delta() -> None:
+    loss = ApproximateLoss(0.1, 0.01).repeated(3)
+    assert Fraction(3, 100) <= Fraction(loss.delta) < Fraction(3, 100) * (1 + Fraction(1, 2**50))
+    assert ApproximateLoss(0.1, 0.5).repeated(3).delta == 1.0
+    with pytest.raises(ParameterError, match="cost must have a delta of 0"):
+        RenyiFilter.of(RELATION, 9.0, 0.1, [8]).price(loss)
+    assert ZcdpFilter.of(RELATION, 9.0, 0.1, None).price(loss)[1] == Decimal(repr(loss.delta))
+
+
+def test_reports_of_protocols_are_paid_for(memory_path: Path) -> None:
+    protocol = local.RandomizedResponse(epsilon=0.5)
+    ledger = Ledger(memory_path / "ledger", epsilon=1.0, relation="substitute")
+    ledger.spend(protocol)
+    assert (ledger.spent.epsilon, ledger.entries()[0].mechanism) == (protocol.cost.epsilon, repr(protocol))
 
 
 def test_a_pure_budget_says_what_gaussian_noise_needs(memory_path: Path) -> None:

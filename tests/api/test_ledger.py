@@ -237,6 +237,7 @@ def test_arrays_of_all_shapes_are_released(path: Path) -> None:
     ("call", "error", "message"),
     [
         (lambda ledger: ledger.spend(0.1), TypeError, "cost must be a PrivacyCost or a mechanism, got float"),
+        (lambda ledger: ledger.spend(Laplace), TypeError, "cost must be a PrivacyCost or a mechanism, got type"),
         (lambda ledger: ledger.spend(PrivacyCost(0.1), 3), TypeError, "label must be a text, got int"),
         (lambda ledger: ledger.spend(PrivacyCost(0.1), "\ud800"), ParameterError, "label must be a text that UTF-8"),
         (lambda ledger: ledger.release(Laplace, 4), TypeError, "mechanism must be a mechanism of dpnoise, got type"),
@@ -278,6 +279,8 @@ def test_bad_spends(path: Path, call: Any, error: type[Exception], message: str)
             ParameterError,
             "delta must be above 0 and below 1 for",
         ),
+        ({"epsilon": 1.0, "delta": 0.1, "orders": 64}, TypeError, "orders must be an iterable of integers, got int"),
+        ({"rho": 1.0, "delta": 1e-17, "odometer_delta": 1 - 2**-53}, ParameterError, "odometer_delta must be above 0"),
         (
             {"epsilon": 1.0, "delta": 0.1, "orders": []},
             ParameterError,

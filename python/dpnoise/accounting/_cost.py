@@ -27,7 +27,7 @@ _PRECISE: Final = 400
 """Digits, enough to tell 1 + x from 1 for every float x, with 60 digits to spare."""
 
 QUICK: Final = 100
-"""Digits, enough to tell 1 + x from 1 for every x above 1e-40, with 60 digits to spare."""
+"""Digits, enough to tell 1 + x from 1 for every x above 1e-60, with 40 digits to spare."""
 
 
 def decimal_of(value: float) -> Decimal:

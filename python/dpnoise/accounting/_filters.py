@@ -15,10 +15,23 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
-from dpnoise._errors import LedgerError, ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real_down
 from dpnoise.accounting._accountant import Accountant
-from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, decimal_of, down, precise, up
+from dpnoise.accounting._cost import (
+    QUICK,
+    Cost,
+    PrivacyCost,
+    RenyiCost,
+    ZcdpCost,
+    above,
+    decimal_of,
+    down,
+    exact_product,
+    exact_sum,
+    precise,
+    up,
+)
 from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss
 from dpnoise.sensitivity import Relation
 
@@ -41,6 +54,7 @@ _RATES: Final = (1, 2, 4, 8)
 """An odometer is tight when so many-th parts of the budget, squared, have been spent."""
 
 _SLACK: Final = 1 + 2.0**-30  # above the rounding errors of a slack
+_LARGEST: Final = 1e200  # of a Rényi divergence, so that every sum is a float
 
 
 @dataclass(frozen=True)
@@ -134,7 +148,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
         if odometer_delta is None:
             return cls(relation, _texts(budget.rho, budget.delta), None, ())
         failure = real_down(odometer_delta, "odometer_delta")
-        if not 0 < failure < 1 - budget.delta:
+        if failure <= 0 or up(exact_sum(map(decimal_of, (failure, budget.delta)))) >= 1:
             raise ParameterError(f"odometer_delta must be above 0 and below 1 - delta, got {failure!r}")
         best = math.sqrt(-math.log(failure)) / math.sqrt(budget.rho)
         rates = _texts(*(factor * best for factor in _RATES))
@@ -157,7 +171,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
         if self.odometer_delta is None:
-            raise LedgerError("this ledger was made without an odometer_delta, which must be chosen before any release")
+            raise ParameterError("odometer_delta must be given when a ledger of rho is made, for an odometer")
         with precise(QUICK):
             bounds = [((1 + rate) * totals[0], rate) for rate in map(Decimal, self.rates)]
             failure = Decimal(self.odometer_delta)
@@ -177,6 +191,8 @@ class RenyiFilter(Filter[RenyiCost]):
 
     @classmethod
     def of(cls, relation: Relation, epsilon: float, delta: float, orders: Iterable[int]) -> RenyiFilter:
+        if not isinstance(orders, Iterable):
+            raise TypeError(f"orders must be an iterable of integers, got {type(orders).__name__}")
         chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in orders}))
         if not 1 <= len(chosen) <= _MOST_ORDERS:
             raise ParameterError(f"orders must be from 1 to {_MOST_ORDERS} different integers, got {len(chosen)}")
@@ -211,25 +227,19 @@ class RenyiFilter(Filter[RenyiCost]):
         if isinstance(found, RenyiCost):
             if not set(self.orders) <= set(found.divergences):
                 raise ParameterError(f"cost must have the ledger's orders, {self.orders}, got {cost!r}")
-            return tuple(decimal_of(found.divergences[order]) for order in self.orders)
-        if found.delta:
+            divergences = [found.divergences[order] for order in self.orders]
+        elif found.delta:
             raise ParameterError(
                 f"cost must have a delta of 0 for a ledger of Rényi orders, got {cost!r}; a ledger of epsilon or of "
                 f"rho takes such costs"
             )
-        if isinstance(found, ZcdpCost):
-            return tuple(decimal_of(up(order * decimal_of(found.rho))) for order in self.orders)
-        divergences = [self._divergence(found, order) for order in self.orders]
-        if math.inf in divergences:
-            raise ParameterError(f"cost must have finite Rényi divergences, got {cost!r}: no bound is known")
+        elif isinstance(found, ZcdpCost):
+            divergences = [up(exact_product(order, decimal_of(found.rho))) for order in self.orders]
+        else:
+            divergences = [_divergence(found, order) for order in self.orders]
+        if max(divergences) > _LARGEST:
+            raise ParameterError(f"cost must have Rényi divergences up to {_LARGEST:g}, got {cost!r}")
         return tuple(map(decimal_of, divergences))
-
-    def _divergence(self, loss: PrivacyLoss, order: int) -> float:
-        """Add the error of a divergence: a factor of at most exp(slack) in every probability."""
-        divergence, slack = loss.divergence(order), loss.rdp_slack * _SLACK
-        if math.inf in (divergence, slack) or not slack:
-            return divergence + slack
-        return up(Fraction(divergence) + Fraction(slack) * (2 * order - 1) / (order - 1))
 
     def cost(self, amounts: Sequence[float]) -> RenyiCost:
         return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation)
@@ -255,28 +265,36 @@ def filter_of(terms: str) -> Filter[Any]:
     return made
 
 
-def check_cost(cost: object) -> None:
-    """Refuse what is neither a cost nor a mechanism."""
+def checked_cost(cost: Any) -> Any:
+    """Return a cost or a mechanism, and of what has just a cost that; refuse all else."""
     if isinstance(cost, Accountant):
         raise TypeError(
             "cost must be a PrivacyCost or a mechanism, got Accountant: its total bounds releases that are fixed "
             "beforehand, and is no filter. Spend PrivacyCost(accountant.epsilon(delta), delta) before the first of them"
         )
-    if not isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) and not (
-        hasattr(cost, "_loss") or isinstance(getattr(cost, "cost", None), PrivacyCost)
-    ):
-        raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
-
-
-def _loss_of(cost: Any) -> PrivacyLoss | ZcdpCost | RenyiCost:
-    if isinstance(cost, ZcdpCost | RenyiCost | PrivacyLoss):
+    if isinstance(cost, Cost | PrivacyLoss) or (hasattr(cost, "_loss") and not isinstance(cost, type)):
         return cost
-    found: PrivacyCost | PrivacyLoss = cost
-    if not isinstance(cost, PrivacyCost):
-        found = cost._loss() if hasattr(cost, "_loss") else cost.cost
+    found = getattr(cost, "cost", None)
+    if not isinstance(found, PrivacyCost):
+        raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
+    return found
+
+
+def _loss_of(cost: Guarantee) -> PrivacyLoss | ZcdpCost | RenyiCost:
+    found = cost if isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) else cost._loss()
     if not isinstance(found, PrivacyCost):
         return found
-    return ZcdpCost(cost.rho) if hasattr(cost, "rho") else ApproximateLoss(found.epsilon, found.delta)
+    rho = getattr(cost, "rho", None)
+    return ApproximateLoss(found.epsilon, found.delta) if rho is None else ZcdpCost(rho, found.delta)
+
+
+@lru_cache(maxsize=4096)
+def _divergence(loss: PrivacyLoss, order: int) -> float:
+    """Add the error of a divergence: a factor of at most exp(slack) in every probability."""
+    divergence, slack = loss.divergence(order), loss.rdp_slack * _SLACK
+    if math.inf in (divergence, slack) or not slack:
+        return divergence + slack
+    return up(Fraction(divergence) + Fraction(slack) * (2 * order - 1) / (order - 1))
 
 
 def _at_any_time(bounds: list[tuple[Decimal, Decimal]], failure: Decimal) -> Decimal:

@@ -33,7 +33,7 @@ from dpnoise.accounting._filters import (
     RenyiFilter,
     SequentialFilter,
     ZcdpFilter,
-    check_cost,
+    checked_cost,
     filter_of,
 )
 from dpnoise.accounting._ledger_file import LedgerFile, State
@@ -144,7 +144,7 @@ class Ledger(ByName, Generic[AnyCost]):
     -----
     The guarantee holds if each release has its stated cost given all earlier answers, and if parameters depend on
     answers and public data only. Runs of `AboveThreshold` between whose answers other releases are made are covered by
-    ledgers without a delta and by ledgers of epsilon; no theorem is known for a ledger of rho and delta.
+    all ledgers but those of rho with a delta, for which no theorem is known.
 
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
     budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
@@ -296,7 +296,10 @@ class Ledger(ByName, Generic[AnyCost]):
         epsilon that the odometer shows at that moment, also if an analyst stops where it is convenient. `spent` alone
         has no such meaning: an epsilon that is computed from a total is a guarantee for totals that were fixed before.
         The delta is that of the budget, for a budget of rho ``odometer_delta`` and that of the budget. A ledger of rho
-        that was made without ``odometer_delta`` has no odometer, and raises a `LedgerError`.
+        that was made without ``odometer_delta`` has no odometer, and raises a `ParameterError`.
+
+        A release with a delta counts with its epsilon or rho, apart from an exception of that probability, as
+        approximate differential privacy does. The loss itself of such noise exceeds its epsilon more often than that.
         """
         return self._filter.odometer(self._totals(self._file.state()))
 
@@ -342,9 +345,11 @@ class Ledger(ByName, Generic[AnyCost]):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
         if not label.isascii() and label != label.encode(errors="replace").decode():
             raise ParameterError(f"label must be a text that UTF-8 can hold, got {label!r}")
-        check_cost(cost)
-        check_same_relation("cost", cost.relation, self.relation, "ledger")
-        amounts = self._filter.price(cost)
+        priced = checked_cost(cost)
+        check_same_relation("cost", priced.relation, self.relation, "ledger")
+        amounts = self._filter.price(priced)
+        if not all(amount.is_finite() and amount >= 0 for amount in amounts):  # of a subclass of the caller's
+            raise ParameterError(f"cost must be zero or more and finite, got {', '.join(map(str, amounts))}")
         mechanism = "" if isinstance(cost, Cost) else repr(cost)
         with self._file.write() as (state, append):
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))

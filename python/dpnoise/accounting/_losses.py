@@ -134,13 +134,14 @@ class PrivacyLoss(ABC):
         order : float
             Above 1.
         """
+        most = _upward(Fraction(self.epsilon))
         if not _LEAST < order * self.epsilon < _MOST:
-            return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), self.epsilon)
+            return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), most)
         with precise(QUICK):
             alpha, half = Decimal(order), Decimal(self.epsilon) / 2
             first, second = ((2 * alpha - 1) * half).exp(), half.exp()
             ratio = (first + 1 / first) / (second + 1 / second)
-            return min(above(ratio.ln() / (alpha - 1)), self.epsilon)
+            return min(above(ratio.ln() / (alpha - 1)), most)
 
     @abstractmethod
     def pld(self, count: int) -> Any:
@@ -328,9 +329,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
     @property
     def rho(self) -> float:
-        """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), without sampling."""
-        if self.sample_rate < 1:
-            return math.inf
+        """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), also of a sample."""
         return _upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
 
     def divergence(self, order: float) -> float:
@@ -416,6 +415,10 @@ class RepeatedLoss(PrivacyLoss):
     def sampled(self, sample_rate: float) -> PrivacyLoss:
         """Refuse to sample: the run accounts for its sampling already."""
         raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
+
+    @property
+    def delta(self) -> float:  # type: ignore[override]
+        return min(_upward(exact_product(self.times, decimal_of(self.loss.delta))), 1.0)
 
     @property
     def rho(self) -> float:

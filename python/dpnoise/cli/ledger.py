@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpnoise.accounting import Ledger, LedgerError
+from dpnoise import ParameterError
+from dpnoise.accounting import Ledger
 from dpnoise.cli.console import InputError, print_table, quantity, to_json
 from dpnoise.cli.options import AsJson
 from dpnoise.sensitivity import Relation
@@ -52,7 +53,8 @@ def ledger(
     spend from it at the same time. A ledger holds what was asked and what that cost, but no data and no answers.
 
     Costs are shown in the measure of the ledger. The odometer bounds the privacy loss of all spends so far, at every
-    time at once, except with the probability that is shown with it.
+    time at once, except with the probability that is shown with it. Spends with a delta count with their epsilon or
+    rho.
     """
     budget = {"epsilon": epsilon, "rho": rho, "delta": delta, "odometer_delta": odometer_delta, "relation": relation}
     given: dict[str, Any] = {name: value for name, value in budget.items() if value is not None}
@@ -65,7 +67,7 @@ def ledger(
     budgets = {"budget": opened.budget, "spent": opened.spent, "remaining": opened.remaining}
     try:
         odometer = opened.odometer
-    except LedgerError:
+    except ParameterError:  # it was made without one
         odometer = None
     if as_json:
         rows = [
