@@ -62,10 +62,10 @@ def test_too_few_people():
 
 @pytest.mark.parametrize("k", [2, 20])
 def test_the_cost_of_the_shuffled_reports_is_that_of_the_protocol(k):
-    for candidate in local.plan(n=5000, k=k, epsilon=2.0, shuffled_delta=1e-7):
-        cost = candidate.protocol.shuffled_cost(n=5000, delta=1e-7)
+    for candidate in local.plan(n=500, k=k, epsilon=2.0, shuffled_delta=1e-7):
+        cost = candidate.protocol.shuffled_cost(n=500, delta=1e-7)
         assert (candidate.shuffled_epsilon, candidate.bound) == (cost.epsilon, cost.bound)
-    plan = local.plan(n=5000, k=k, epsilon=2.0)
+    plan = local.plan(n=500, k=k, epsilon=2.0)
     assert plan.shuffled_delta is None
     assert {(candidate.shuffled_epsilon, candidate.bound) for candidate in plan} == {(None, None)}
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -28,18 +29,28 @@ def shuffled(epsilon0: float, n: int, delta: float) -> float:
 # --- any randomiser ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n", "delta", "epsilon0", "expected"),
-    [
-        (10**3, 1e-6, 0.5, 0.0705235),
-        (10**4, 1e-6, 1.0, 0.0530053),
-        (10**5, 1e-8, 2.0, 0.0587629),
-        (10**6, 1e-8, 4.0, 0.0641968),
-        (10**7, 1e-9, 5.0, 0.0367446),
-    ],
-)
-def test_known_values(n, delta, epsilon0, expected):
-    assert shuffled(epsilon0, n, delta) == pytest.approx(expected, abs=6e-8)
+PAGE = Path(__file__).parents[2] / "docs/proofs/shuffling.md"
+ROWS = re.findall(r"^\| (1e\d) \| (\S+) \| (\S+) \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_page_has_rows():
+    assert len(ROWS) == 7
+
+
+@pytest.mark.parametrize("row", [*ROWS[:2], *(pytest.param(row, marks=pytest.mark.long) for row in ROWS[2:])])
+def test_the_rows_of_the_page(row):
+    n, delta, epsilon = int(float(row[0])), float(row[1]), float(row[2])
+    protocols = [
+        local.SummationHistogramEncoding(k=2, epsilon=epsilon),
+        local.OptimizedUnaryEncoding(k=10, epsilon=epsilon),
+        local.SymmetricUnaryEncoding(k=10, epsilon=epsilon),
+        local.GeneralizedRandomizedResponse(k=10, epsilon=epsilon),
+        local.GeneralizedRandomizedResponse(k=100, epsilon=epsilon),
+    ]
+    costs = [protocol.shuffled_cost(n=n, delta=delta) for protocol in protocols]
+    assert [cost.bound for cost in costs] == ["binary", *["blanket"] * 4]
+    found = [closed_form(epsilon, n, delta), shuffled(epsilon, n, delta), *(cost.epsilon for cost in costs)]
+    assert row[3] == " | ".join(f"{epsilon:.6g}" for epsilon in found)
 
 
 def delta_of_clones(epsilon0: float, n: int, epsilon: float, *, binary: bool = False) -> mpmath.mpf:
@@ -76,13 +87,19 @@ def test_it_is_the_least_epsilon_of_the_two_laws_from_above(epsilon0, n, delta, 
             assert delta_of_clones(epsilon0, n, found * (1 - 1e-7), binary=binary) > delta
 
 
+def closed_form(epsilon0: float, n: int, delta: float) -> float:
+    """The epsilon of Feldman, McMillan and Talwar 2021, theorem 3.1."""
+    assert n >= math.floor(16 * math.exp(epsilon0) * math.log(2 / delta))
+    clones = 8 * math.sqrt(math.exp(epsilon0) * math.log(4 / delta) / n) + 8 * math.exp(epsilon0) / n
+    return math.log1p(math.tanh(epsilon0 / 2) * clones)
+
+
 @pytest.mark.parametrize("epsilon0", [0.01, 0.5, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("delta", [1e-200, 1e-12, 1e-6, 0.25])
 def test_it_is_never_above_the_closed_form(epsilon0, delta):
     least = math.ceil(16 * math.exp(epsilon0) * math.log(2 / delta))
     for n in (least, 2 * least, 10 * least):
-        clones = 8 * math.sqrt(math.exp(epsilon0) * math.log(4 / delta) / n) + 8 * math.exp(epsilon0) / n
-        assert shuffled(epsilon0, n, delta) < math.log1p(math.tanh(epsilon0 / 2) * clones)
+        assert shuffled(epsilon0, n, delta) < closed_form(epsilon0, n, delta)
 
 
 def test_it_falls_with_people_and_delta_and_grows_with_epsilon():
@@ -346,6 +363,17 @@ def test_every_protocol_has_a_cost_of_at_most_that_of_any_randomiser(name):
         protocol.shuffled_cost(n=0, delta=1e-6)
     with pytest.raises(ParameterError, match=r"delta must be between 0 and 1, both excluded, got 1\.0"):
         protocol.shuffled_cost(n=1, delta=1.0)
+
+
+def test_the_bound_of_two_values_is_for_protocols_that_take_two_values():
+    found = {}
+    for name, family in local.FAMILIES.items():
+        sized = {"k": 2} if any(parameter.name == "k" for parameter in family.parameters) else {}
+        if not (protocol := family.example(**sized)).delta:
+            found[name] = protocol.shuffled_cost(n=1000, delta=1e-6).bound
+    of_two = {"d_bit_flip", "loloha", "longitudinal_unary_encoding", "summation_histogram_encoding"}
+    assert {name for name, bound in found.items() if bound == "binary"} == of_two
+    assert {found["square_wave"], found["hierarchical_range"], found["count_mean_sketch"]} == {"clones"}
 
 
 @pytest.mark.parametrize(

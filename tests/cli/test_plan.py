@@ -23,15 +23,15 @@ def test_json(run: Run, k: int) -> None:
 
 
 def test_shuffled_reports(run: Run) -> None:
-    asked = ["plan", "--n", 10_000, "--k", 3, "--epsilon", 1, "--shuffled", 1e-6]
+    asked = ["plan", "--n", 1000, "--k", 3, "--epsilon", 1, "--shuffled", 1e-6]
     record = run(*asked, "--json").json
     assert record["shuffled_delta"] == 1e-6
-    plan = local.plan(n=10_000, k=3, epsilon=1.0, shuffled_delta=1e-6)
+    plan = local.plan(n=1000, k=3, epsilon=1.0, shuffled_delta=1e-6)
     assert [(row["shuffled_epsilon"], row["bound"]) for row in record["protocols"]] == [
         (candidate.shuffled_epsilon, candidate.bound) for candidate in plan
     ]
     lines = run(*asked).out.splitlines()
-    first = lines.index("All 10,000 reports together, shuffled, delta 1e-06")
+    first = lines.index("All 1,000 reports together, shuffled, delta 1e-06")
     assert lines[first + 2].split() == ["protocol", "epsilon", "bound"]
     rows = [line.split() for line in lines[first + 4 : first + 4 + len(plan)]]
     assert [row[0] for row in rows] == [row["protocol"] for row in record["protocols"]]

@@ -168,7 +168,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> Shuffled
     -------
     ShuffledCost
         An epsilon, at most the ``epsilon`` of a report, and ``delta``. Neighbours differ by one person who is
-        substituted: in what that person has. The ``bound`` is ``"clones"``, or ``"local"`` for the ``epsilon`` of a report.
+        substituted: in what that person has. The ``bound`` is ``"clones"``, or ``"local"`` for the ``epsilon`` of a
+        report.
 
     Raises
     ------

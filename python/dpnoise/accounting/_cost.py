@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
 from typing import Final
 
@@ -127,10 +127,9 @@ class PrivacyCost(Record):
         return self if type(other) is int and other == 0 else NotImplemented
 
     def _repr_html_(self) -> str:
-        shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        # A rounded cost might be one below it.
-        texts = {name: value if isinstance(value, str) else repr(value) for name, value in shown.items() if value is not None}
-        return html_table(type(self).__name__, {"attribute": list(texts), "value": list(texts.values())})
+        # Exact numbers, since a rounded cost might be one below it.
+        shown = {name: str(value) for name, value in vars(self).items() if value is not None}
+        return html_table(type(self).__name__, {"attribute": list(shown), "value": list(shown.values())})
 
     def __repr__(self) -> str:
         """Show the call that makes this cost."""

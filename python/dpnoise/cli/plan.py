@@ -52,8 +52,8 @@ def plan(
     The recommended protocol has the shortest reports of those whose standard deviation is at most 5 % above the
     smallest.
 
-    With `--shuffled`, a second table has the epsilon of all n reports together at that delta, if a trusted shuffler removes
-    their senders and their order. It may take some seconds.
+    With `--shuffled`, a second table has the epsilon of all n reports together at that delta, if a trusted shuffler
+    removes their senders and their order. It may take some seconds.
     """
     candidates = local.plan(n=n, k=k, epsilon=epsilon, shuffled_delta=shuffled)
     best = candidates[0]
@@ -96,7 +96,7 @@ def plan(
         print_table(
             f"All {n:,} reports together, shuffled, delta {shuffled:g}",
             ("protocol", "epsilon", "bound"),
-            [(name_of(one.protocol), f"{one.shuffled_epsilon:.5g}", one.bound) for one in candidates],
+            [(name_of(one.protocol), f"{one.shuffled_epsilon:.5g}", str(one.bound)) for one in candidates],
         )
         print(_BOUNDS)
     reason = "its standard deviation is the smallest"

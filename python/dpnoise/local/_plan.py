@@ -46,7 +46,7 @@ class Candidate:
         values for each of its reports), and ``"n + k log k"`` transforms the counts of all reports
         once, and so does ``"n + K + k q t"``, for the K points of a space of dimension t over q elements.
     shuffled_epsilon, bound : float and str, optional
-        The epsilon of the n reports together once they are shuffled, and the bound that gave it: those of the protocol's
+        The epsilon of the n reports together once they are shuffled, and the bound that gave it, as by
         `Protocol.shuffled_cost` for the ``shuffled_delta`` of the plan. None if the plan has none.
     """
 
@@ -64,7 +64,8 @@ class Plan(Tabular, Sequence[Candidate]):
     """The protocols that `plan` compares, as a sequence, the most accurate first.
 
     As a table it has the columns protocol (the name of the class), standard_deviation, smallest_detectable_count
-    (float64), report_bytes (int64) and server_cost; with a ``shuffled_delta`` also shuffled_epsilon (float64) and bound.
+    (float64), report_bytes (int64) and server_cost; with a ``shuffled_delta`` also shuffled_epsilon (float64) and
+    bound.
 
     Attributes
     ----------
@@ -117,8 +118,8 @@ def plan(n: int, k: int, epsilon: float, *, shuffled_delta: float | None = None)
     epsilon : float
         The privacy parameter of a report, from 2**-20 to 32.
     shuffled_delta : float, optional
-        The delta, above 0 and below 1, for which to add the epsilon of all n reports together once a shuffler has removed
-        their senders and their order. That takes up to a second for a protocol.
+        The delta, above 0 and below 1, for which to add the epsilon of all n reports together once a shuffler has
+        removed their senders and their order. That takes up to a second for each protocol.
 
     Returns
     -------
