@@ -19,7 +19,8 @@ detectable count:   how many people must have a value for its estimate to stand 
 server cost:        the order of the collector's work for n reports about k values; K, q and t are the points, field
                     and dimension of a projective space"""
 
-_BOUNDS: Final = """blanket: what the protocol's reports on all values have in common
+_BOUNDS: Final = """\
+blanket: what the protocol's reports on all values have in common
 binary:  what reports on two values have in common, of any protocol
 clones:  what all protocols with this epsilon have in common
 local:   the epsilon of a single report"""
