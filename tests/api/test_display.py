@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpnoise import Laplace, _display, audit, local
-from dpnoise.accounting import Ledger, PrivacyCost
+from dpnoise.accounting import Ledger, PrivacyCost, ShuffledCost
 from dpnoise.audit import attacks
 
 HOSTILE = [
@@ -159,6 +159,9 @@ def test_a_ledger_shows_exact_amounts(tmp_path: Path) -> None:
 def test_a_cost_is_not_rounded() -> None:
     rows = Page(PrivacyCost(0.1 + 0.2, 1e-9, "substitute")._repr_html_()).rows
     assert rows[1:] == [["epsilon", "0.30000000000000004"], ["delta", "1e-09"], ["relation", "substitute"]]
+    cost = ShuffledCost(0.5, 1e-9, bound="clones")
+    assert repr(cost) == "ShuffledCost(epsilon=0.5, delta=1e-09, relation=None, bound='clones')"
+    assert Page(cost._repr_html_()).rows[1:] == [["epsilon", "0.5"], ["delta", "1e-09"], ["bound", "clones"]]
 
 
 def test_what_was_not_released_is_not_shown(tmp_path: Path) -> None:
@@ -219,8 +222,14 @@ def test_a_printed_plan_is_a_table() -> None:
     assert lines[2].startswith(type(plan[0].protocol).__name__)
     assert plan[:2] == plan.candidates[:2]
     table = plan.to_arrow()
-    assert table.column_names == list(local.Candidate.__dataclass_fields__)
+    names = list(local.Candidate.__dataclass_fields__)
+    assert table.column_names == names[:-2]
     assert table["standard_deviation"].to_pylist() == [candidate.standard_deviation for candidate in plan]
+    plan = local.plan(n=1000, k=10, epsilon=1.0, shuffled_delta=1e-6)
+    assert str(plan).startswith("Plan(n=1000, k=10, epsilon=1.0, shuffled_delta=1e-06)\n")
+    table = plan.to_arrow()
+    assert table.column_names == names
+    assert table["bound"].to_pylist() == ["blanket"] * len(plan)
 
 
 def test_no_other_package_is_needed() -> None:

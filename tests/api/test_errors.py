@@ -180,7 +180,7 @@ def test_a_call_that_fits_keeps_its_own_errors_and_signature() -> None:
         dpnoise.Laplace(epsilon="1")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^attributes must be a mapping"):
         local.plan_attributes(3, 3, 1.0)  # type: ignore[arg-type]
-    assert list(inspect.signature(local.plan).parameters) == ["n", "k", "epsilon"]
+    assert list(inspect.signature(local.plan).parameters) == ["n", "k", "epsilon", "shuffled_delta"]
     assert dpnoise.queries.Quantile(q=0.5, bounds=(0, 1), epsilon=1.0).q == 0.5
     assert "epsilon" in inspect.signature(dpnoise.Laplace).parameters
 

@@ -60,6 +60,16 @@ def test_too_few_people():
                 assert 0 < count <= n or count == math.inf
 
 
+@pytest.mark.parametrize("k", [2, 20])
+def test_the_cost_of_the_shuffled_reports_is_that_of_the_protocol(k):
+    for candidate in local.plan(n=500, k=k, epsilon=2.0, shuffled_delta=1e-7):
+        cost = candidate.protocol.shuffled_cost(n=500, delta=1e-7)
+        assert (candidate.shuffled_epsilon, candidate.bound) == (cost.epsilon, cost.bound)
+    plan = local.plan(n=500, k=k, epsilon=2.0)
+    assert plan.shuffled_delta is None
+    assert {(candidate.shuffled_epsilon, candidate.bound) for candidate in plan} == {(None, None)}
+
+
 def test_protocols_that_cannot_be_are_left_out():
     kinds = {type(candidate.protocol) for candidate in local.plan(n=10**9, k=2**24, epsilon=2.0**-20)}
     assert local.OptimizedUnaryEncoding in kinds
@@ -76,6 +86,9 @@ def test_protocols_that_cannot_be_are_left_out():
         ({"k": 1}, "k must be an integer from 2 to 16777216, got 1"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
+        ({"shuffled_delta": 0.0}, "shuffled_delta must be between 0 and 1, both excluded, got 0.0"),
+        ({"shuffled_delta": 1}, "shuffled_delta must be between 0 and 1, both excluded, got 1.0"),
+        ({"shuffled_delta": math.nan}, "shuffled_delta must be between 0 and 1, both excluded, got nan"),
     ],
 )
 def test_bad_parameters(arguments, message):

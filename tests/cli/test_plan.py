@@ -18,7 +18,27 @@ def test_json(run: Run, k: int) -> None:
         # The names are those that perturb takes.
         assert PROTOCOLS[row.pop("protocol")] is type(candidate.protocol)
         assert row == {name: getattr(candidate, name) for name in row}
-        assert len(row) == 4
+        assert len(row) == 6
+    assert record["shuffled_delta"] is None
+
+
+def test_shuffled_reports(run: Run) -> None:
+    asked = ["plan", "--n", 1000, "--k", 3, "--epsilon", 1, "--shuffled", 1e-6]
+    record = run(*asked, "--json").json
+    assert record["shuffled_delta"] == 1e-6
+    plan = local.plan(n=1000, k=3, epsilon=1.0, shuffled_delta=1e-6)
+    assert [(row["shuffled_epsilon"], row["bound"]) for row in record["protocols"]] == [
+        (candidate.shuffled_epsilon, candidate.bound) for candidate in plan
+    ]
+    lines = run(*asked).out.splitlines()
+    first = lines.index("All 1,000 reports together, shuffled, delta 1e-06")
+    assert lines[first + 2].split() == ["protocol", "epsilon", "bound"]
+    rows = [line.split() for line in lines[first + 4 : first + 4 + len(plan)]]
+    assert [row[0] for row in rows] == [row["protocol"] for row in record["protocols"]]
+    for row, candidate in zip(rows, plan, strict=True):
+        assert float(row[1]) == pytest.approx(candidate.shuffled_epsilon, rel=1e-4)
+        assert row[2] == candidate.bound
+    assert not any("shuffled" in line for line in run(*asked[:-2]).out.splitlines())
 
 
 def test_table(run: Run) -> None:
@@ -71,4 +91,6 @@ def test_other_numbers_are_no_counts(refuse: Callable[..., str], number: str) ->
 def test_bad_parameters(refuse: Callable[..., str]) -> None:
     assert "k must be an integer" in refuse("plan", "--n", 10, "--k", 1, "--epsilon", 1)
     assert "n must be an integer from 1" in refuse("plan", "--n", 0, "--k", 3, "--epsilon", 1)
+    asked = ("plan", "--n", 10, "--k", 3, "--epsilon", 1, "--shuffled", 1)
+    assert "shuffled_delta must be between 0 and 1" in refuse(*asked)
     assert "Missing option '--epsilon'" in refuse("plan", "--n", 10, "--k", 3)

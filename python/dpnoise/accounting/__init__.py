@@ -4,7 +4,7 @@
 - `compose_sequential`, `compose_parallel`, `compose_advanced`: the joint cost of several releases.
 - `zcdp_epsilon`, `zcdp_delta`, `zcdp_rho`, `pure_zcdp_rho`: zero-concentrated differential privacy.
 - `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`, `amplify_by_shuffling`:
-  groups, samples and shuffled reports.
+  groups, samples and shuffled reports, whose cost is a `ShuffledCost`.
 - `Accountant`: tight composition of many releases, on the dp-accounting package.
 - `PrivacyLoss`: what it composes: `LaplaceLoss`, `DiscreteLaplaceLoss`, `DiscreteGaussianLoss`, `BoundedRangeLoss`.
 - `Ledger`: a durable budget that many processes spend from, and whose releases may depend on the answers so far.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dpnoise._errors import LedgerError, lazily
 from dpnoise.accounting._amplification import (
+    ShuffledCost,
     amplify_by_poisson_sampling,
     amplify_by_sampling_without_replacement,
     amplify_by_shuffling,
@@ -37,6 +38,7 @@ __all__ = [
     "PrivacyCost",
     "PrivacyLoss",
     "RenyiCost",
+    "ShuffledCost",
     "ZcdpCost",
     "amplify_by_poisson_sampling",
     "amplify_by_sampling_without_replacement",

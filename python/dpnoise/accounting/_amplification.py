@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, Overflow
 
 from dpnoise import _native
@@ -130,7 +130,25 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
         return _amplified(cost, Decimal(chosen) / people, "substitute")
 
 
-def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyCost:
+@dataclass(frozen=True, kw_only=True)
+class ShuffledCost(PrivacyCost):
+    """The cost of shuffled reports, with the bound that gave its epsilon: the smallest one that holds.
+
+    It takes the place of a `PrivacyCost` wherever one is asked for.
+
+    Attributes
+    ----------
+    epsilon, delta, relation : as of a `PrivacyCost`
+    bound : str
+        ``"blanket"``, the part that a protocol's reports on all values have in common, from its exact probabilities;
+        ``"binary"``, that of every randomiser of one of two values; ``"clones"``, that of every randomiser; or
+        ``"local"``, the epsilon of a single report, where none of these is below it.
+    """
+
+    bound: str
+
+
+def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> ShuffledCost:
     """Return the cost of all reports of a local randomiser when a shuffler has removed their senders and their order.
 
     The shuffled reports together lose less about one person than that person's report alone. The shuffler must be
@@ -148,9 +166,10 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
 
     Returns
     -------
-    PrivacyCost
+    ShuffledCost
         An epsilon, at most the ``epsilon`` of a report, and ``delta``. Neighbours differ by one person who is
-        substituted: in what that person has.
+        substituted: in what that person has. The ``bound`` is ``"clones"``, or ``"local"`` for the ``epsilon`` of a
+        report.
 
     Raises
     ------
@@ -181,7 +200,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
     if cost.delta:
         raise ParameterError(f"cost must have a delta of 0, got {cost.delta!r}")
     failure, people = real_down(delta, "delta"), integer(n, "n", range(1, 2**64))
-    return PrivacyCost(_native.shuffled_epsilon(cost.epsilon, people, failure), failure, "substitute")
+    epsilon, bound = _native.shuffled_epsilon(cost.epsilon, people, failure)
+    return ShuffledCost(epsilon, failure, "substitute", bound=bound)
 
 
 def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:

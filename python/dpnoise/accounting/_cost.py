@@ -88,9 +88,8 @@ class Cost(Record):
         return ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "relation")
 
     def _repr_html_(self) -> str:
-        exact = {name: repr(value) for name, value in vars(self).items()}  # a rounded cost might be one below it
-        relation = exact.pop("relation")
-        shown = exact if relation == "None" else {**exact, "relation": vars(self)["relation"]}
+        # Exact numbers, since a rounded cost might be one below it.
+        shown = {name: str(value) for name, value in vars(self).items() if value is not None}
         return html_table(type(self).__name__, {"attribute": list(shown), "value": list(shown.values())})
 
     def __repr__(self) -> str:

@@ -19,6 +19,12 @@ detectable count:   how many people must have a value for its estimate to stand 
 server cost:        the order of the collector's work for n reports about k values; K, q and t are the points, field
                     and dimension of a projective space"""
 
+_BOUNDS: Final = """\
+blanket: what the protocol's reports on all values have in common
+binary:  what reports on two values have in common, of any protocol
+clones:  what all protocols with this epsilon have in common
+local:   the epsilon of a single report"""
+
 
 def plan(
     n: Annotated[int, typer.Option("--n", parser=whole_number, metavar="NUMBER", help="How many people will report.")],
@@ -28,6 +34,10 @@ def plan(
     epsilon: Annotated[
         float, typer.Option(metavar="NUMBER", help="The privacy parameter of a person's report, from 2**-20 to 32.")
     ],
+    shuffled: Annotated[
+        float | None,
+        typer.Option(metavar="DELTA", help="Show the epsilon of all reports together, shuffled, for this delta."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare the protocols: accuracy, size of a report and work of the server.
@@ -42,8 +52,11 @@ def plan(
 
     The recommended protocol has the shortest reports of those whose standard deviation is at most 5 % above the
     smallest.
+
+    With `--shuffled`, a second table has the epsilon of all n reports together at that delta, if a trusted shuffler
+    removes their senders and their order. It may take some seconds.
     """
-    candidates = local.plan(n=n, k=k, epsilon=epsilon)
+    candidates = local.plan(n=n, k=k, epsilon=epsilon, shuffled_delta=shuffled)
     best = candidates[0]
     near = [one for one in candidates if one.standard_deviation <= _NEAR * best.standard_deviation]
     recommended = min(near, key=lambda one: one.report_bytes)
@@ -56,6 +69,7 @@ def plan(
                     "n": n,
                     "k": k,
                     "requested_epsilon": epsilon,
+                    "shuffled_delta": shuffled,
                     "protocols": rows,
                     "recommended": name_of(recommended.protocol),
                 }
@@ -79,6 +93,13 @@ def plan(
         ],
     )
     print(_LEGEND)
+    if shuffled is not None:
+        print_table(
+            f"All {n:,} reports together, shuffled, delta {shuffled:g}",
+            ("protocol", "epsilon", "bound"),
+            [(name_of(one.protocol), f"{one.shuffled_epsilon:.5g}", str(one.bound)) for one in candidates],
+        )
+        print(_BOUNDS)
     reason = "its standard deviation is the smallest"
     if recommended is not best:
         more = 100 * (recommended.standard_deviation / best.standard_deviation - 1)

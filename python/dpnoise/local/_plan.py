@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import Final, cast, overload
 
@@ -45,6 +45,9 @@ class Candidate:
         each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes all k
         values for each of its reports), and ``"n + k log k"`` transforms the counts of all reports
         once, and so does ``"n + K + k q t"``, for the K points of a space of dimension t over q elements.
+    shuffled_epsilon, bound : float and str, optional
+        The epsilon of the n reports together once they are shuffled, and the bound that gave it, as by
+        `Protocol.shuffled_cost` for the ``shuffled_delta`` of the plan. None if the plan has none.
     """
 
     protocol: FrequencyProtocol
@@ -52,6 +55,8 @@ class Candidate:
     smallest_detectable_count: float
     report_bytes: int
     server_cost: str
+    shuffled_epsilon: float | None = None
+    bound: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +64,8 @@ class Plan(Tabular, Sequence[Candidate]):
     """The protocols that `plan` compares, as a sequence, the most accurate first.
 
     As a table it has the columns protocol (the name of the class), standard_deviation, smallest_detectable_count
-    (float64), report_bytes (int64) and server_cost.
+    (float64), report_bytes (int64) and server_cost; with a ``shuffled_delta`` also shuffled_epsilon (float64) and
+    bound.
 
     Attributes
     ----------
@@ -71,12 +77,15 @@ class Plan(Tabular, Sequence[Candidate]):
         The number of possible values.
     epsilon : float
         The requested privacy parameter.
+    shuffled_delta : float, optional
+        The delta of the shuffled reports; None where the reports are not compared shuffled.
     """
 
     candidates: tuple[Candidate, ...]
     n: int
     k: int
     epsilon: float
+    shuffled_delta: float | None = None
 
     def __len__(self) -> int:
         """Count the protocols."""
@@ -91,13 +100,13 @@ class Plan(Tabular, Sequence[Candidate]):
         return self.candidates[index]
 
     def _columns(self) -> dict[str, Column]:
-        first, *others = (field.name for field in fields(Candidate))
+        first, *others = (field.name for field in fields(Candidate) if getattr(self[0], field.name) is not None)
         protocols = [type(candidate.protocol).__name__ for candidate in self]
         return {first: protocols, **{name: [getattr(candidate, name) for candidate in self] for name in others}}
 
 
 @explained
-def plan(n: int, k: int, epsilon: float) -> Plan:
+def plan(n: int, k: int, epsilon: float, *, shuffled_delta: float | None = None) -> Plan:
     """Compare the protocols for one of k values.
 
     Parameters
@@ -108,6 +117,9 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
         The number of possible values, from 2 to 2**24.
     epsilon : float
         The privacy parameter of a report, from 2**-20 to 32.
+    shuffled_delta : float, optional
+        The delta, above 0 and below 1, for which to add the epsilon of all n reports together once a shuffler has
+        removed their senders and their order. That takes up to a second for each protocol.
 
     Returns
     -------
@@ -129,6 +141,9 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     SubsetSelection(k=1000, epsilon=4.0, omega=18)
     >>> round(plan[0].smallest_detectable_count)
     1512
+    >>> plan = local.plan(n=1_000_000, k=1000, epsilon=4.0, shuffled_delta=1e-9)
+    >>> round(plan[0].shuffled_epsilon, 4), plan[0].bound
+    (0.0346, 'blanket')
     """
     OptimizedUnaryEncoding(k=k, epsilon=epsilon)  # it takes every k and epsilon in range, so it checks them for all
     candidates = []
@@ -143,7 +158,12 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
             continue
         candidates.append(_candidate(protocol, family.server_cost, n))
     candidates.sort(key=lambda candidate: (candidate.standard_deviation, _COSTS.index(candidate.server_cost)))
-    return Plan(tuple(candidates), int(n), int(k), float(epsilon))
+    if shuffled_delta is not None:
+        shuffled_delta = real_down(shuffled_delta, "shuffled_delta")
+        if not 0 < shuffled_delta < 1:
+            raise ParameterError(f"shuffled_delta must be between 0 and 1, both excluded, got {shuffled_delta!r}")
+        candidates = [_shuffled(candidate, n, shuffled_delta) for candidate in candidates]
+    return Plan(tuple(candidates), int(n), int(k), float(epsilon), shuffled_delta)
 
 
 def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candidate:
@@ -160,6 +180,11 @@ def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candida
     return Candidate(
         protocol, math.sqrt(absent), detectable if detectable <= n else math.inf, protocol.report_bytes, server_cost
     )
+
+
+def _shuffled(candidate: Candidate, n: int, delta: float) -> Candidate:
+    cost = candidate.protocol.shuffled_cost(n=n, delta=delta)
+    return replace(candidate, shuffled_epsilon=cost.epsilon, bound=cost.bound)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import Specification
 
 if TYPE_CHECKING:
-    from dpnoise.accounting import PrivacyCost
+    from dpnoise.accounting import ShuffledCost
 
 COUNTER_LIMIT: Final = _native.COUNTER_LIMIT
 """The most bytes that the counters of a protocol or a state of others may have unless a limit is given: 128 MiB."""
@@ -37,7 +37,7 @@ class Protocol(Specification):
         """Make an empty accumulator for reports of this protocol."""
         return Accumulator(self)
 
-    def shuffled_cost(self, *, n: int, delta: float) -> PrivacyCost:
+    def shuffled_cost(self, *, n: int, delta: float) -> ShuffledCost:
         """Return the cost of n reports together when a shuffler has removed their senders and their order.
 
         The shuffler must be trusted to shuffle, and the reports must be from n people who follow the protocol.
@@ -48,15 +48,16 @@ class Protocol(Specification):
 
         Returns
         -------
-        PrivacyCost
+        ShuffledCost
             As by that function, with its errors. A protocol with a delta of its own is refused.
 
         Notes
         -----
         The epsilon is that of `dpnoise.accounting.amplify_by_shuffling`, which holds for every protocol, or, if that is
         smaller, that of the privacy blanket of this protocol with its exact probabilities: for randomised response,
-        unary encodings without a memo, Hadamard response, subset selection and projective geometry response. Both are
-        computed from above.
+        unary encodings without a memo, Hadamard response, subset selection and projective geometry response; or, for
+        the other protocols that count values, of k = 2 values, that of every randomiser of one of two values. All are
+        computed from above, and the ``bound`` says which one it is.
 
         References
         ----------
@@ -66,14 +67,15 @@ class Protocol(Specification):
         --------
         >>> from dpnoise import local
         >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
-        >>> round(protocol.shuffled_cost(n=10**4, delta=1e-6).epsilon, 3)
-        0.03
+        >>> cost = protocol.shuffled_cost(n=10**4, delta=1e-6)
+        >>> round(cost.epsilon, 3), cost.bound
+        (0.03, 'blanket')
         """
-        from dpnoise.accounting import PrivacyCost  # reports alone do not need it
+        from dpnoise.accounting import ShuffledCost  # reports alone do not need it
 
         failure = real_down(delta, "delta")
-        epsilon = self._native.shuffled_epsilon(integer(n, "n", range(1, 2**64)), failure)
-        return PrivacyCost(epsilon, failure, "substitute")
+        epsilon, bound = self._native.shuffled_epsilon(integer(n, "n", range(1, 2**64)), failure)
+        return ShuffledCost(epsilon, failure, "substitute", bound=bound)
 
     def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
         """Return an accumulator of this protocol: the given one, or a new one with the given reports."""

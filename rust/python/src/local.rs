@@ -99,7 +99,7 @@ impl LocalProtocol {
         self.0.requested_epsilon()
     }
 
-    fn shuffled_epsilon(&self, py: Python<'_>, n: u64, delta: f64) -> PyResult<f64> {
+    fn shuffled_epsilon(&self, py: Python<'_>, n: u64, delta: f64) -> PyResult<(f64, &'static str)> {
         py.detach(|| self.0.shuffled_epsilon(n, delta)).map_err(to_py)
     }
 
@@ -512,9 +512,9 @@ fn text_fingerprints(
     runtime::detached(py, || local::fingerprints(data, offsets, out))
 }
 
-/// The epsilon of shuffled reports of any randomiser with this epsilon.
+/// The epsilon of shuffled reports of any randomiser with this epsilon, and the name of the bound.
 #[pyfunction]
-fn shuffled_epsilon(py: Python<'_>, epsilon: f64, n: u64, delta: f64) -> PyResult<f64> {
+fn shuffled_epsilon(py: Python<'_>, epsilon: f64, n: u64, delta: f64) -> PyResult<(f64, &'static str)> {
     py.detach(|| calibration::shuffled_epsilon(epsilon, n, delta)).map_err(to_py)
 }
 

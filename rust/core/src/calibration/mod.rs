@@ -140,10 +140,11 @@ pub(crate) fn concentrated_ratio(rho: Rho) -> f64 {
 /// An epsilon, proved and at most `epsilon`, for which `n` reports whose senders and order a shuffler has removed are
 /// (epsilon, delta)-differentially private for the replacement of one person's value. Each is a report of an
 /// `epsilon`-locally differentially private randomiser (Feldman, McMillan and Talwar 2021, "Hiding among the clones").
+/// Beside it the name of the bound: "clones", or "local" where that is not below `epsilon`.
 ///
 /// # Errors
 /// [`Error::Parameter`] unless 0 < epsilon <= 32, n >= 1 and 0 < delta < 1.
-pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<f64, Error> {
+pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<(f64, &'static str), Error> {
     if !(epsilon > 0.0 && epsilon <= 32.0) {
         return Err(Error::parameter("epsilon", format!("{epsilon:?}"), "above 0 and at most 32"));
     }

@@ -52,14 +52,22 @@ pub(crate) struct Blanket {
     heaviest: Ball,
     /// The probability under w of a telling report.
     telling: Ball,
+    /// The name of the bound.
+    bound: &'static str,
 }
 
 impl Blanket {
     /// The blanket of every randomiser with this epsilon (Feldman, McMillan and Talwar 2021).
     pub(crate) fn of_any(epsilon: f64) -> Self {
+        let of_two = Self::of_two_values(epsilon);
+        Self { mass: whole(1).divided_by(&of_two.ratio), bound: "clones", ..of_two }
+    }
+
+    /// The blanket of every randomiser of one of two values with this epsilon.
+    pub(crate) fn of_two_values(epsilon: f64) -> Self {
         let ratio = Ball::from_f64(epsilon, BITS).exp();
         let low = whole(2).divided_by(&(&ratio + &whole(1)));
-        Self { mass: whole(1).divided_by(&ratio), heaviest: low.clone(), low, telling: whole(1), ratio }
+        Self { mass: low.clone(), heaviest: low.clone(), low, telling: whole(1), ratio, bound: "binary" }
     }
 
     /// The blanket of a randomiser whose reports support some values: a report is `ratio` times likelier for a value that
@@ -71,21 +79,22 @@ impl Blanket {
         let ratio = ball(ratio);
         let mass = whole(1).divided_by(&(&whole(1) + &(&ball(one) * &(&ratio - &whole(1)))));
         let heaviest = if two.0 == 0 { mass.clone() } else { &mass * &ratio };
-        Self { telling: (&ball(one) - &ball(two)).scaled(1), low: mass.clone(), mass, heaviest, ratio }
+        let telling = (&ball(one) - &ball(two)).scaled(1);
+        Self { telling, low: mass.clone(), mass, heaviest, ratio, bound: "blanket" }
     }
 
     /// An epsilon, at most `local`, for which `n` shuffled reports are (epsilon, delta)-differentially private for the
-    /// replacement of one person's value. `local` is the epsilon of one report.
-    pub(crate) fn epsilon(&self, local: f64, n: u64, delta: f64) -> f64 {
+    /// replacement of one person's value, and the name of the bound. `local` is the epsilon of one report.
+    pub(crate) fn epsilon(&self, local: f64, n: u64, delta: f64) -> (f64, &'static str) {
         if delta < LEAST_DELTA || local < LEAST_EPSILON {
-            return local;
+            return (local, "local");
         }
         let crowd = Crowd::new(self, n.min(MOST), delta * power_of_two(-40));
         let excess = |epsilon: f64| (crowd.delta(&Advantage::new(self, epsilon)) / delta).ln();
         let (mut low, mut high) = (local * power_of_two(-50), local);
         let (mut above, mut below) = (excess(low), f64::NEG_INFINITY);
         if above <= 0.0 {
-            return low;
+            return (low, self.bound);
         }
         for step in 0.. {
             if high <= low * (1.0 + TOLERANCE) {
@@ -103,7 +112,7 @@ impl Blanket {
                 (low, above) = (next, found);
             }
         }
-        high
+        (high, if high < local { self.bound } else { "local" })
     }
 }
 

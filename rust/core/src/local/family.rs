@@ -86,9 +86,10 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     }
 
     /// What the reports on all values have in common, for the privacy of shuffled reports; `None` where only epsilon is
-    /// used.
+    /// used. Here that is of every randomiser of one of two values.
     fn blanket(&self) -> Option<Blanket> {
-        None
+        let takes_two_values = self.k() == 2 && Self::NAME_OF_K == "k" && self.law().is_some();
+        takes_two_values.then(|| Blanket::of_two_values(self.epsilon()))
     }
 
     // --- people's devices: time and addresses must not depend on a value or a secret ---------------------------------

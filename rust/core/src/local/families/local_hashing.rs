@@ -15,6 +15,7 @@
 
 use rand_core::TryCryptoRng;
 
+use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Law;
@@ -106,6 +107,13 @@ impl Family for LocalHashing {
 
     fn epsilon(&self) -> f64 {
         self.hashing.mixture().likelihood_ratio().epsilon()
+    }
+
+    fn blanket(&self) -> Option<Blanket> {
+        let mixture = self.hashing.mixture();
+        let (g, functions) = (u128::from(mixture.k()), u128::from(self.hashing.prime()).pow(2));
+        let both = (self.hashing.collisions().into(), g * functions);
+        Some(Blanket::of_supports(mixture.likelihood_ratio().into(), (1, g), both))
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {

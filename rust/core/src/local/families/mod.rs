@@ -325,17 +325,19 @@ impl Protocol {
     /// are (epsilon, delta)-differentially private for the replacement of one person's value. It is the smaller one of
     /// [`shuffled_epsilon`], which holds for every protocol, and of the bound by the part that reports on all values have in
     /// common (Balle, Bell, Gascon and Nissim 2019, "The privacy blanket of the shuffle model"), where that is known.
+    /// Beside it the name of the bound: "local" or "clones" as there; "blanket" for the part that follows from the
+    /// protocol's probabilities, and "binary" for that of all protocols for one of two values.
     ///
     /// # Errors
     /// [`Error::Parameter`] as for [`shuffled_epsilon`], and for a protocol with a delta.
-    pub fn shuffled_epsilon(&self, n: u64, delta: f64) -> Result<f64, Error> {
+    pub fn shuffled_epsilon(&self, n: u64, delta: f64) -> Result<(f64, &'static str), Error> {
         if self.delta() > 0.0 {
             return Err(Error::parameter("protocol", self.name(), "one with a delta of 0"));
         }
         let local = self.epsilon();
         let of_any = shuffled_epsilon(local, n, delta)?;
-        let blanket = on_family!(self, family => family.blanket());
-        Ok(blanket.map_or(of_any, |blanket| blanket.epsilon(local, n, delta).min(of_any)))
+        let blanket = on_family!(self, family => family.blanket()).map(|blanket| blanket.epsilon(local, n, delta));
+        Ok(blanket.filter(|found| found.0 < of_any.0).unwrap_or(of_any))
     }
 
     /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all

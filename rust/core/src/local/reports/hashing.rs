@@ -133,10 +133,16 @@ impl Hashing {
         (hash * self.prime()).div_ceil(u64::from(self.mixture.k()))
     }
 
+    /// Of the P^2 hash functions, how many give two different values the same hash.
+    pub(crate) fn collisions(self) -> u64 {
+        let classes =
+            (0..u64::from(self.mixture.k())).map(|hash| self.first_residue(hash + 1) - self.first_residue(hash));
+        classes.map(|residues| residues * residues).sum()
+    }
+
     /// The probabilities that a report supports its sender's value and any other. The sender's value is supported when
     /// the hash is kept, or replaced by itself. Another value is supported when the hash is kept and both values have
     /// it, or when the hash is replaced by that of the other value.
-    /// when it is replaced by that.
     ///
     /// Rounded to 52 binary digits.
     #[must_use]
@@ -145,10 +151,7 @@ impl Hashing {
         let one = (1u64 << self.mixture.planes()) as f64;
         let keep = self.mixture.keep() as f64 / one;
         let replaced = ((1u64 << self.mixture.planes()) - self.mixture.keep()) as f64 / one / g;
-        let classes =
-            (0..u64::from(self.mixture.k())).map(|hash| self.first_residue(hash + 1) - self.first_residue(hash));
-        let same: u64 = classes.map(|residues| residues * residues).sum();
-        let same = same as f64 / (self.prime() as f64 * self.prime() as f64);
+        let same = self.collisions() as f64 / (self.prime() as f64 * self.prime() as f64);
         let digits = |probability: f64| (probability * (1u64 << 62) as f64) as u64;
         Support { p: digits(keep + replaced), q: digits(keep * same + replaced), one: 1 << 62 }
     }
