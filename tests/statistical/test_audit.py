@@ -40,7 +40,8 @@ PLAIN = {
     "ReportNoisyMax",
 }
 FEWER = 10_000
-SUBTLE = {"AboveThreshold", "Mean", "Quantile", "TopK"}  # these show their loss only to those who look twice as often
+# These show their loss only to those who look twice as often.
+SUBTLE = {"AboveThreshold", "Mean", "Quantile", "SampleAndThreshold", "TopK"}
 # A variance is one number made of two sums with half of epsilon each; a scale has two tests, and either one will do.
 HALF = {"Variance", "StableScale"}  # they lose half of epsilon at most
 EPSILON = 1.0
