@@ -36,20 +36,16 @@ class SampleAndThreshold(ByName):
 
     Parameters
     ----------
-    epsilon : float
-        Above 0 and at most 32.
-    delta, threshold, sample_rate : float, int, float
-        Give two of them. The third one is the best that the others allow: the largest rate, the least threshold, or the
-        least delta. Delta is between 0 and 1, and should be much smaller than one over the number of people; the
-        threshold is from 1 to 65536, and the rate from ``2**-40`` to below 1.
+    delta, epsilon : float
+        Epsilon is above 0 and at most 32. Delta is between 0 and 1, and should be much smaller than one over the number
+        of people.
+    threshold, sample_rate : int, float
+        From 1 to 65536; from ``2**-40`` to below 1. Give two of delta, threshold and rate: the third one is the best
+        that they allow, the least delta, the least threshold or the largest rate. A ParameterError says so if none of
+        these ranges suffices.
     relation : {"add/remove", "substitute"}
         As everywhere. For "substitute", epsilon must be at least ``ln(1 / (1 - sample_rate))``, and what is computed is
         a bound; for "add/remove" it is exact.
-
-    Raises
-    ------
-    ParameterError
-        Also when no rate and no threshold of these ranges achieves epsilon and delta.
 
     Notes
     -----
@@ -104,7 +100,7 @@ class SampleAndThreshold(ByName):
 
     @property
     def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
+        """The epsilon of a release."""
         return self._epsilon
 
     @property
@@ -141,9 +137,9 @@ class SampleAndThreshold(ByName):
 
         Parameters
         ----------
-        values : array_like
+        values : list, array or column
             A value for each person: all texts, all numbers or all booleans. Missing values never take part.
-        threads, rng : as everywhere
+        rng, threads : as everywhere
 
         Returns
         -------
@@ -217,8 +213,8 @@ class SampleAndThreshold(ByName):
 
         Parameters
         ----------
-        level : float
-            Between 0 and 1.
+        level : float, default 0.95
+            The probability, between 0 and 1.
         """
         level = checked_level(level)
         rate, others = self._sample_rate, np.arange(1, self._threshold)
@@ -263,19 +259,7 @@ class ThresholdAccumulator:
     Parameters
     ----------
     protocol : SampleAndThreshold
-        The protocol of the reports.
-
-    Examples
-    --------
-    >>> from dpnoise import local
-    >>> protocol = local.SampleAndThreshold(epsilon=1.0, delta=1e-8, threshold=20)
-    >>> total = protocol.accumulator()
-    >>> for part in (["tea"] * 30, ["tea"] * 50 + ["xyzzy"]):
-    ...     one = protocol.accumulator()
-    ...     one.add(part)
-    ...     total.merge(one)
-    >>> protocol.release(total).reports.tolist()
-    [80]
+        What the reports are of, as `SampleAndThreshold.accumulator` gives it.
     """
 
     __slots__ = ("_counts", "_protocol")
@@ -288,11 +272,11 @@ class ThresholdAccumulator:
 
     @property
     def protocol(self) -> SampleAndThreshold:
-        """The protocol of the reports."""
+        """What the reports are of."""
         return self._protocol
 
     def add(self, reports: Values) -> None:
-        """Count reports.
+        """Count sampled values.
 
         Parameters
         ----------
@@ -339,16 +323,13 @@ class ThresholdEstimate(EstimateTable):
         The values.
     reports : ndarray of int64
         How many reports have each value: at least the threshold.
-    counts : ndarray of float64
-        How many people have each value: ``reports / sample_rate``. It is unbiased for values that are released almost
+    counts, standard_errors : ndarray of float64
+        How many people have each value, ``reports / sample_rate``, and the standard deviation of this over the sample,
+        ``sqrt(reports * (1 - sample_rate)) / sample_rate``. Counts are unbiased for values that are released almost
         surely, and too large on average for those that just passed the threshold.
-    standard_errors : ndarray of float64
-        The standard deviation of each count over the sample: ``sqrt(reports * (1 - sample_rate)) / sample_rate``.
     lower, upper, level, simultaneous : as everywhere
-    threshold : int
-        The smallest number of reports that is released. A value of fewer people is always missing.
-    sample_rate : float
-        The probability with which a person took part.
+    threshold, sample_rate : int, float
+        Those of the protocol. A value of fewer people than the threshold is always missing.
     visible_from : int
         A value of so many people is here with the probability ``level``; those of fewer people may be missing.
     """
