@@ -213,7 +213,7 @@ class SampleAndThreshold(ByName):
 
         Parameters
         ----------
-        level : float, default 0.95
+        level : probability
             The probability, between 0 and 1.
         """
         level = checked_level(level)
