@@ -6,7 +6,6 @@ Correct code is rejected with a probability below 1e-9 in all.
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from dpnoise import local
@@ -53,7 +52,6 @@ def test_a_million_people() -> None:
     assert stats.binom.cdf(covered[surely].sum(), surely.sum(), 0.98) > ALARM
 
 
-@pytest.mark.parametrize("factor", [0.9, 1.1])
-def test_another_rate_is_noticed(factor: float) -> None:
+def test_another_rate_is_noticed() -> None:
     """The positive control: it is missed with a probability below 1e-12."""
-    assert p_value(*collected(factor * PROTOCOL.sample_rate)) < ALARM
+    assert p_value(*collected(1.1 * PROTOCOL.sample_rate)) < ALARM
