@@ -42,12 +42,15 @@ __all__ = [
     "instruction_set",
     "interquartile_range",
     "iqr_distance",
+    "largest_sample_rate",
+    "least_threshold",
     "local_families",
     "median_distance",
     "mode",
     "mode_of_counts",
     "normal_quantile",
     "random_bytes",
+    "sample_and_threshold_delta",
     "secure_bit_generator",
     "shuffled_epsilon",
     "text_fingerprints",
@@ -376,6 +379,9 @@ class IntegerSums:
 
 COUNTER_LIMIT: int
 
+def sample_and_threshold_delta(epsilon: float, sample_rate: float, threshold: int, relation: str) -> float: ...
+def largest_sample_rate(epsilon: float, delta: float, threshold: int, relation: str) -> float: ...
+def least_threshold(epsilon: float, delta: float, sample_rate: float, relation: str) -> int: ...
 def shuffled_epsilon(epsilon: float, n: int, delta: float) -> tuple[float, str]: ...
 def local_families() -> list[tuple[Any, ...]]: ...
 def normal_quantile(level: float, intervals: int) -> float: ...

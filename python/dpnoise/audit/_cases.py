@@ -87,6 +87,19 @@ def _selection(*, epsilon: float, delta: float) -> SimpleNamespace:
     return SimpleNamespace(release=selection.should_keep, epsilon=epsilon, delta=delta)
 
 
+def _sampled(*, epsilon: float, delta: float) -> SimpleNamespace:
+    """Release the counts of rows, each of which is the number of people with a value of its own."""
+    protocol = local.SampleAndThreshold(epsilon=epsilon, delta=delta, threshold=40)
+
+    def release(x: NDArray[Any]) -> NDArray[Any]:
+        found = protocol.release(np.array(protocol.sample(np.repeat(np.arange(len(x)), x))))
+        counts = np.zeros(len(x), np.int64)
+        counts[found.values] = found.reports
+        return counts
+
+    return SimpleNamespace(release=release, epsilon=epsilon, delta=protocol.delta)
+
+
 # Unary encoding takes no epsilon, and the reports of people with a memo are not independent.
 _FAMILIES: Final = [
     family for family in local.FAMILIES.values() if not (family.keeps_memo or family.protocol is local.UnaryEncoding)
@@ -140,6 +153,7 @@ CASES: Final = (
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
     *map(_local_case, _FAMILIES),
+    Case("SampleAndThreshold", partial(_sampled, delta=0.01), 40, 41, vectorized=True),
     Case("Sampled", partial(_two_answers, local.Sampled, share=1.0), (0, 0), (1, 1), vectorized=True),
     Case("Split", partial(_two_answers, local.Split, share=0.5), (0, 0), (1, 1), vectorized=True),
 )

@@ -11,6 +11,7 @@ import typer
 from dpnoise._display import silent
 from dpnoise._parameters import Domain, listing
 from dpnoise.cli.console import InputError
+from dpnoise.sensitivity import Relation
 
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, metavar="NUMBER", help="Threads to use; all cores if not given.")
@@ -27,6 +28,13 @@ Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_silence, help="Show no progress and no notes on stderr; errors stay.")
 ]
 
+RelationOption: TypeAlias = Annotated[
+    Relation,
+    typer.Option(
+        metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
+    ),
+]
+
 _MOST_DIGITS: Final = 30  # a short exponent may stand for a long number
 
 
@@ -39,6 +47,15 @@ def whole_number(text: str | int) -> int:
     except ArithmeticError:
         pass
     raise typer.BadParameter(f"{text!r} is not a whole number, such as 1000000 or 1e6.")
+
+
+Threshold: TypeAlias = Annotated[
+    int | None,
+    typer.Option(parser=whole_number, metavar="NUMBER", help="The smallest number of reports that is released."),
+]
+SampleRate: TypeAlias = Annotated[
+    float | None, typer.Option(metavar="NUMBER", help="The probability with which a person takes part.")
+]
 
 
 def ranges(text: str) -> list[tuple[int, int]]:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from dpnoise import NoErrorBound, queries
+from dpnoise import NoErrorBound, local, queries
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import checked_level, integer
@@ -28,15 +29,25 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, Quiet, read_domain, two_numbers, whole_number
+from dpnoise.cli.options import (
+    AsJson,
+    Quiet,
+    RelationOption,
+    SampleRate,
+    Threshold,
+    read_domain,
+    two_numbers,
+    whole_number,
+)
 from dpnoise.cli.payment import Purse, Sale
-from dpnoise.sensitivity import Relation
 
 _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
-QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram"]
+QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram", "frequent"]
+
+_Question: TypeAlias = queries.Query | local.SampleAndThreshold
 
 _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
     "sum": queries.Sum,
@@ -81,15 +92,13 @@ def release(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="histogram without edges and domain: the probability that a value of one person shows.",
+            help="histogram without edges and domain: the probability that a value of one person shows; frequent: that "
+            "the release fails to protect somebody.",
         ),
     ] = None,
-    relation: Annotated[
-        Relation,
-        typer.Option(
-            metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
-        ),
-    ] = "add/remove",
+    threshold: Threshold = None,
+    sample_rate: SampleRate = None,
+    relation: RelationOption = "add/remove",
     level: Annotated[
         float,
         typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
@@ -124,6 +133,10 @@ def release(
     Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
     --budget 2 0`
 
+    The question frequent is about reports that `dpnoise sample` or devices have made with the same parameters: which
+    values have at least --threshold of them, and how many people have each. The error is that of the sample, by the
+    normal approximation.
+
     One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
     the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
     `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with the
@@ -142,11 +155,14 @@ def release(
     suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
     groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta, "--rows": rows,
-             "--domain": domain, "--domain-file": domain_file}  # fmt: skip
+             "--domain": domain, "--domain-file": domain_file, "--threshold": threshold,
+             "--sample-rate": sample_rate}  # fmt: skip
     _refuse_others(query, given)
     level = checked_level(level)
     if rows is not None:
         integer(rows, "--rows", range(1, 2**53))
+    if query == "frequent":
+        groups = {"delta": delta, "threshold": threshold, "sample_rate": sample_rate}
     question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
@@ -208,6 +224,7 @@ _TAKES: Final[dict[str, frozenset[str]]] = {
     "median": frozenset({"--bounds"}),
     "quantile": frozenset({"--bounds", "--q"}),
     "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
+    "frequent": frozenset({"--delta", "--threshold", "--sample-rate"}),
 }
 
 
@@ -232,9 +249,11 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
 
 def _question(
     query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: float | None
-) -> queries.Query:
+) -> _Question:
     if query == "count":
         return queries.Count(**parameters)
+    if query == "frequent":
+        return local.SampleAndThreshold(**parameters)
     if query == "histogram":
         return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
     if query == "quantile":
@@ -253,7 +272,7 @@ def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
 
 
 def _record(
-    question: queries.Query,
+    question: _Question,
     answer: Any,
     level: float,
     source: Path,
@@ -262,18 +281,27 @@ def _record(
     rows: int | None,
     size: int,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    error, unknown = _error_of(question, level, size if rows is None and question.relation == "substitute" else rows)
-    about = {"command": "release", "input": str(source), "column": column, "query": query}
-    cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     answers = _answers(question, answer)
+    if isinstance(question, local.SampleAndThreshold):
+        quantile = NormalDist().inv_cdf(0.5 + level / 2)
+        error, errors, unknown = None, (quantile * answer.standard_errors).tolist(), None
+    else:
+        public = size if rows is None and question.relation == "substitute" else rows
+        error, unknown = _error_of(question, level, public)
+        errors = [error] * len(answers)
+    about = {"command": "release", "input": str(source), "column": column, "query": query}
+    cost: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     columns: dict[str, list[Any]] = {
         "group": [group for group, _ in answers],
         "answer": [number for _, number in answers],
-        "error": [error] * len(answers),
+        "error": errors,
     }
     rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
-    errors = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
-    return {**about, **cost, "level": level, "rows": rows, **errors}, columns
+    bounds = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
+    if isinstance(question, local.SampleAndThreshold):
+        names = ("threshold", "sample_rate")
+        cost |= {name: getattr(question, name) for name in names} | {"visible_from": question.visible_from(level)}
+    return {**about, **cost, "level": level, "rows": rows, **bounds}, columns
 
 
 def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[float | None, str | None]:
@@ -286,31 +314,38 @@ def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[
         return None, str(reason).replace("error(rows=...)", "--rows")
 
 
-def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
+def _show(question: _Question, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
     if as_json:
         print(to_json({**about, "answers": tables.records(columns)}))
         return
-    known = [name for name in columns if name != "error" or about["error"] is not None]
-    rows = zip(*(columns[name] for name in known), strict=True)
-    texts = [(group, *(rounded(number, about["error"]) for number in numbers)) for group, *numbers in rows]
-    print_table(f"{about['query']} of {about['column']}", known, texts)
+    sampled = isinstance(question, local.SampleAndThreshold)
+    shown = 2 if sampled or about["error"] is not None else 1
+    rows = zip(*columns.values(), strict=True)
+    texts = [(group, *(rounded(number, numbers[1]) for number in numbers[:shown])) for group, *numbers in rows]
+    print_table(f"{about['query']} of {about['column']}", list(columns)[: 1 + shown], texts)
     if "counted" in about:
         print(f"counted: {about['counted']}")
     print(
         f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}",
-        end="\n" if about["error"] is None else "; ",
+        end="\n" if shown == 1 else "; ",
     )
     likely = f"with a probability of {100 * about['level']:.10g} %"
     of_rows = "" if about["rows"] is None else f" of {about['rows']:,} rows"
-    print(f"noise within the error{of_rows} {likely}" if about["error"] is not None else about["no_error_bound"])
+    if sampled:
+        print(f"each answer within its error {likely}")
+        print(f"a value of {about['visible_from']:,} people or more is here {likely}")
+        return
+    print(f"noise within the error{of_rows} {likely}" if shown == 2 else about["no_error_bound"])
     if about["rank_error"] is not None:
         print(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
-def _answers(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
+def _answers(question: _Question, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
         edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
         names = [f"[{low}, {high})" for low, high in pairwise(edges)]
         names[-1] = f"{names[-1][:-1]}]"  # only the last bin has its upper edge
         return list(zip(names, answer.tolist(), strict=True))
+    if isinstance(question, local.SampleAndThreshold):
+        return list(zip(answer.values, answer.counts.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]

@@ -51,6 +51,7 @@ from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, 
 from dpnoise.local._protocol import COUNTER_LIMIT, FrequencyProtocol, Protocol, protocol_from_json
 from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
 from dpnoise.local._rappor import Rappor, RapporEstimate
+from dpnoise.local._sample_and_threshold import SampleAndThreshold, ThresholdAccumulator, ThresholdEstimate
 from dpnoise.local._sketches import (
     CountMeanSketch,
     HadamardCountMeanSketch,
@@ -116,6 +117,7 @@ __all__ = [
     "Rappor",
     "RapporEstimate",
     "ReportsFile",
+    "SampleAndThreshold",
     "Sampled",
     "Sketch",
     "SketchEstimate",
@@ -124,6 +126,8 @@ __all__ = [
     "SubsetSelection",
     "SummationHistogramEncoding",
     "SymmetricUnaryEncoding",
+    "ThresholdAccumulator",
+    "ThresholdEstimate",
     "ThresholdHistogramEncoding",
     "UnaryEncoding",
     "open_reports",

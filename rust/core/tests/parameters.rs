@@ -1,12 +1,13 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
+use dpnoise_core::calibration::SampleAndThreshold;
 use dpnoise_core::local::{
     Accumulator, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Parameter, ParameterKind, Protocol,
     Remembering, ValueKind, Values,
 };
 use dpnoise_core::mechanisms::{self, Method};
-use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
+use dpnoise_core::params::{Epsilon, Ratio, RealScale, Relation, Scale};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Bernoulli, GridNoise, ON_HISTOGRAM, Sampler};
 use num_rational::BigRational;
@@ -237,6 +238,30 @@ proptest! {
                 discrete.release_with(&mut [n, i64::MIN, i64::MAX], &mut rng()).unwrap();
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sample_and_threshold_works_or_is_refused(
+        epsilon in doubles(), delta in doubles(), rate in doubles(), threshold in 0..100u64, replaced in any::<bool>(),
+    ) {
+        let relation = if replaced { Relation::Substitute } else { Relation::AddRemove };
+        let made = SampleAndThreshold::new(rate, threshold, relation);
+        prop_assert_eq!(made.is_ok(), threshold > 0 && (2f64.powi(-40)..1.0).contains(&rate));
+        for found in [
+            SampleAndThreshold::for_threshold(epsilon, delta, threshold, relation),
+            SampleAndThreshold::for_rate(epsilon, delta, rate, relation),
+        ] {
+            prop_assert!(found.is_ok() || is_refusal(&found));
+            if let Ok(found) = found {
+                prop_assert!(found.delta(epsilon).unwrap() <= delta);
+            }
+        }
+        let found = made.and_then(|made| made.delta(epsilon));
+        prop_assert!(is_refusal(&found) || found.is_ok_and(|delta| 0.0 < delta && delta <= 1.0));
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use dpnoise_core::Error;
-use dpnoise_core::calibration;
+use dpnoise_core::calibration::{self, SampleAndThreshold};
 use dpnoise_core::local::{
     self, AnyProtocol, Argument, Attributes, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter,
     ParameterKind, Protocol, RandomizedResponse, Remembering, Scheme, Support, ValueKind, Values,
 };
+use dpnoise_core::params::Relation;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -518,10 +519,42 @@ fn shuffled_epsilon(py: Python<'_>, epsilon: f64, n: u64, delta: f64) -> PyResul
     py.detach(|| calibration::shuffled_epsilon(epsilon, n, delta)).map_err(to_py)
 }
 
+/// A delta of sample and threshold for this epsilon.
+#[pyfunction]
+fn sample_and_threshold_delta(
+    py: Python<'_>,
+    epsilon: f64,
+    sample_rate: f64,
+    threshold: u64,
+    relation: &str,
+) -> PyResult<f64> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    py.detach(|| SampleAndThreshold::new(sample_rate, threshold, relation)?.delta(epsilon)).map_err(to_py)
+}
+
+/// The largest sample rate.
+#[pyfunction]
+fn largest_sample_rate(py: Python<'_>, epsilon: f64, delta: f64, threshold: u64, relation: &str) -> PyResult<f64> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    let found = py.detach(|| SampleAndThreshold::for_threshold(epsilon, delta, threshold, relation));
+    Ok(found.map_err(to_py)?.sample_rate())
+}
+
+/// The least threshold.
+#[pyfunction]
+fn least_threshold(py: Python<'_>, epsilon: f64, delta: f64, sample_rate: f64, relation: &str) -> PyResult<u64> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    let found = py.detach(|| SampleAndThreshold::for_rate(epsilon, delta, sample_rate, relation));
+    Ok(found.map_err(to_py)?.threshold())
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
     module.add_function(wrap_pyfunction!(local_families, module)?)?;
     module.add_function(wrap_pyfunction!(shuffled_epsilon, module)?)?;
+    module.add_function(wrap_pyfunction!(sample_and_threshold_delta, module)?)?;
+    module.add_function(wrap_pyfunction!(largest_sample_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(least_threshold, module)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalAttributes>()?;
     module.add_class::<LocalMemo>()?;

@@ -2,6 +2,7 @@
 
 mod curves;
 mod root;
+mod sample_and_threshold;
 mod shuffling;
 
 use crate::error::Error;
@@ -11,6 +12,7 @@ use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use root::{PRECISIONS, fits, least_argument};
 
 pub(crate) use curves::{continuous, discrete, vector};
+pub use sample_and_threshold::SampleAndThreshold;
 pub(crate) use shuffling::Blanket;
 
 /// The allowed sigmas, in sensitivities.
@@ -145,13 +147,20 @@ pub(crate) fn concentrated_ratio(rho: Rho) -> f64 {
 /// # Errors
 /// [`Error::Parameter`] unless 0 < epsilon <= 32, n >= 1 and 0 < delta < 1.
 pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<(f64, &'static str), Error> {
-    if !(epsilon > 0.0 && epsilon <= 32.0) {
-        return Err(Error::parameter("epsilon", format!("{epsilon:?}"), "above 0 and at most 32"));
-    }
+    check_local_epsilon(epsilon)?;
     if n == 0 {
         return Err(Error::parameter("n", n, "at least 1"));
     }
     Ok(Blanket::of_any(epsilon).epsilon(epsilon, n, Delta::new(delta)?.get()))
+}
+
+/// Checks an epsilon of reports, where more than 32 protects nobody.
+fn check_local_epsilon(epsilon: f64) -> Result<(), Error> {
+    if epsilon > 0.0 && epsilon <= 32.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("epsilon", format!("{epsilon:?}"), "above 0 and at most 32"))
+    }
 }
 
 /// The least epsilon with `curve(epsilon) <= delta`, or 0.

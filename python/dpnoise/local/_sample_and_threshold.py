@@ -1,0 +1,350 @@
+"""Histograms of values that nobody has listed: clients take part at random, and rare values are left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _interchange, _native
+from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
+from dpnoise._parameters import ByName, Rng, checked_level, integer, real_down
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
+from dpnoise.samplers import bernoulli
+from dpnoise.sensitivity import Relation
+
+if TYPE_CHECKING:
+    from dpnoise.accounting import PrivacyCost
+
+
+class SampleAndThreshold(ByName):
+    """The counts of values that nobody has listed, without noise: of a random sample, and only of frequent values.
+
+    Each person's device tosses a coin, and sends the plain value with the probability ``sample_rate``, or else nothing.
+    The collector counts the reports, and releases the values of at least ``threshold`` reports with these counts, and
+    nothing else. The release is (epsilon, delta)-differentially private.
+
+    **This is not local privacy.** A report is a value as it is, which only the sample, the removal of its sender and
+    the threshold protect. Whoever counts the reports, or sees a rare one, must be trusted.
+
+    Parameters
+    ----------
+    delta, epsilon : float
+        Epsilon is above 0 and at most 32. Delta is between 0 and 1, and should be much smaller than one over the number
+        of people.
+    threshold, sample_rate : int, float
+        From 1 to 65536; from ``2**-40`` to below 1. Give two of delta, threshold and rate: the third one is the best
+        that they allow, the least delta, the least threshold or the largest rate. A ParameterError says so if none of
+        these ranges suffices.
+    relation : {"add/remove", "substitute"}
+        As everywhere. For "substitute", epsilon must be at least ``ln(1 / (1 - sample_rate))``, and what is computed is
+        a bound; for "add/remove" it is exact.
+
+    Notes
+    -----
+    Delta is the largest difference of the probabilities of waiting times, computed from above, for any number of other
+    people; the documentation has the proof. It assumes that at most one value of a person is reported, after one toss,
+    and that the coins of all others are secret: who sends ``threshold - 1`` reports of a guessed value sees the next
+    report of it.
+
+    References
+    ----------
+    Bharadwaj and Cormode (2022), "Sample and threshold differential privacy: histograms and applications", whose delta
+    in closed form is larger.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.SampleAndThreshold(epsilon=1.0, delta=1e-8, threshold=20)
+    >>> round(protocol.sample_rate, 4)
+    0.2514
+    >>> reports = protocol.sample(["tea"] * 4000 + ["xyzzy"])
+    >>> protocol.release(reports).values
+    ['tea']
+    """
+
+    __slots__ = ("_delta", "_epsilon", "_relation", "_sample_rate", "_threshold")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        threshold: int | None = None,
+        sample_rate: float | None = None,
+        relation: Relation = "add/remove",
+    ) -> None:
+        given = {"delta": delta, "threshold": threshold, "sample_rate": sample_rate}
+        names = [name for name, value in given.items() if value is not None]
+        if len(names) != 2:
+            raise ParameterError(f"two of {', '.join(given)} must be given, got {' and '.join(names) or 'none'}")
+        self._epsilon, self._relation = real_down(epsilon, "epsilon"), relation
+        if threshold is not None:
+            self._threshold = integer(threshold, "threshold", range(1, 2**16 + 1))
+        if sample_rate is not None:
+            self._sample_rate = real_down(sample_rate, "sample_rate")
+        if delta is not None:
+            goal = self._epsilon, real_down(delta, "delta")
+            if threshold is None:
+                self._threshold = _native.least_threshold(*goal, self._sample_rate, relation)
+            else:
+                self._sample_rate = _native.largest_sample_rate(*goal, self._threshold, relation)
+        self._delta = _native.sample_and_threshold_delta(self._epsilon, self._sample_rate, self._threshold, relation)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of a release."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta that is achieved: at most the given one."""
+        return self._delta
+
+    @property
+    def threshold(self) -> int:
+        """The smallest number of reports that is released."""
+        return self._threshold
+
+    @property
+    def sample_rate(self) -> float:
+        """The probability with which a person takes part, exactly: every binary digit of it counts."""
+        return self._sample_rate
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation, "add/remove" or "substitute"."""
+        return self._relation
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """The cost of one release; that of a person with several values is `dpnoise.accounting.group_privacy` of it."""
+        from dpnoise.accounting import PrivacyCost  # reports alone do not need it
+
+        return PrivacyCost(self.epsilon, self.delta, self.relation)
+
+    def sample(self, values: Values, *, threads: int | None = None, rng: Rng = None) -> list[Any]:
+        """Decide who takes part, as each person's device does, for any number of people at once.
+
+        Call it once for a person and release: a device that repeats it takes part more often than is accounted for.
+
+        Parameters
+        ----------
+        values : list, array or column
+            A value for each person: all texts, all numbers or all booleans. Missing values never take part.
+        rng, threads : as everywhere
+
+        Returns
+        -------
+        list
+            The values of those who take part, in their order, which the shuffler must remove.
+        """
+        column = _interchange.column_of(values, "values")
+        reports: list[Any] = column[bernoulli(self._sample_rate, len(column), threads=threads, rng=rng)].tolist()
+        if column.dtype.kind in "biuSU":
+            return reports
+        return [value for value in reports if not _interchange.is_missing(value)]
+
+    def accumulator(self) -> ThresholdAccumulator:
+        """Make an empty accumulator for reports of this protocol."""
+        return ThresholdAccumulator(self)
+
+    def release(
+        self, collected: ThresholdAccumulator | Values, *, level: float = 0.95, simultaneous: bool = False
+    ) -> ThresholdEstimate:
+        """Release the frequent values, and estimate how many people have each of them.
+
+        Every call is a release with a `cost` of its own, unless it is of the same reports: take one, of all reports.
+        `dpnoise.accounting.Ledger.release` pays for it.
+
+        Parameters
+        ----------
+        collected : ThresholdAccumulator, or array_like
+            An accumulator of this protocol, or reports as `sample` gave them.
+        level, simultaneous : as everywhere
+        """
+        counts = self._collected(collected)._counts
+        frequent = [(value, count) for value, count in counts.items() if count >= self._threshold]
+        frequent.sort(key=lambda found: (-found[1], found[0]))  # not in the order of arrival
+        quantile = normal_quantile(level, spread_over(max(len(frequent), 1), simultaneous))
+        rate, reports = self._sample_rate, np.array([count for _, count in frequent], np.int64)
+        counts_of_all, standard_errors = reports / rate, np.sqrt(reports * (1 - rate)) / rate
+        lower, upper = intervals(counts_of_all, standard_errors, quantile)
+        reports.flags.writeable = False
+        return ThresholdEstimate(
+            values=[value for value, _ in frequent],
+            reports=reports,
+            counts=counts_of_all,
+            standard_errors=standard_errors,
+            lower=lower,
+            upper=upper,
+            level=level,
+            simultaneous=simultaneous,
+            threshold=self._threshold,
+            sample_rate=rate,
+            visible_from=self.visible_from(level),
+        )
+
+    def _check(self, x: Any) -> None:
+        """Refuse, before a ledger pays, what cannot be released."""
+        self._collected(x)
+
+    def _loss(self) -> PrivacyCost:
+        return self.cost
+
+    def _collected(self, collected: Any) -> ThresholdAccumulator:
+        if not isinstance(collected, ThresholdAccumulator):
+            accumulator = self.accumulator()
+            accumulator.add(collected)
+            return accumulator
+        if collected.protocol != self:
+            raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
+        return collected
+
+    def visible_from(self, level: float = 0.95) -> int:
+        """Return how many people must have a value for it to be released with this probability.
+
+        Parameters
+        ----------
+        level : probability
+            The probability, between 0 and 1.
+        """
+        level = checked_level(level)
+        rate, others = self._sample_rate, np.arange(1, self._threshold)
+        odds = rate / (1 - rate)
+
+        def is_enough(people: int) -> bool:
+            logarithms = np.cumsum(np.log(odds * ((people + 1 - others) / others)))
+            none = people * math.log1p(-rate)
+            return math.exp(none) + float(np.exp(none + logarithms).sum()) <= 1 - level
+
+        low, high = self._threshold - 1, self._threshold
+        while not is_enough(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return high
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("epsilon", "threshold", "sample_rate", "relation")}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SampleAndThreshold) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values().values()))
+
+    def __repr__(self) -> str:
+        """Show what determines the rest."""
+        return f"SampleAndThreshold({', '.join(f'{name}={value!r}' for name, value in self._values().items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(SampleAndThreshold, **self._values()), ()
+
+
+class ThresholdAccumulator:
+    """The collector's counts of reports: **private**, as they include the values of single people.
+
+    Only the result of `SampleAndThreshold.release` may leave the collector. A pickle, for another process of the
+    collector, has all counts: protect it like the reports.
+
+    Parameters
+    ----------
+    protocol : SampleAndThreshold
+        What the reports are of, as `SampleAndThreshold.accumulator` gives it.
+    """
+
+    __slots__ = ("_counts", "_protocol")
+
+    def __init__(self, protocol: SampleAndThreshold) -> None:
+        if not isinstance(protocol, SampleAndThreshold):
+            raise TypeError(f"protocol must be a SampleAndThreshold, got {type(protocol).__name__}")
+        self._protocol = protocol
+        self._counts: Counter[Any] = Counter()
+
+    @property
+    def protocol(self) -> SampleAndThreshold:
+        """What the reports are of."""
+        return self._protocol
+
+    def add(self, reports: Values) -> None:
+        """Count sampled values.
+
+        Parameters
+        ----------
+        reports : array_like
+            As `SampleAndThreshold.sample` gave them: all texts, all numbers or all booleans. Missing values are left
+            out.
+        """
+        self._add(_interchange.counts(reports, "reports"), "reports")
+
+    def merge(self, other: ThresholdAccumulator) -> None:
+        """Add the counts of another accumulator. Merging the same one twice counts its reports twice.
+
+        Parameters
+        ----------
+        other : ThresholdAccumulator
+            Of the same protocol. It does not change.
+        """
+        if not isinstance(other, ThresholdAccumulator):
+            raise TypeError(f"other must be a ThresholdAccumulator, got {type(other).__name__}")
+        if other._protocol != self._protocol:
+            raise ParameterError(f"other must be an accumulator of {self._protocol!r}, got one of {other._protocol!r}")
+        self._add(other._counts, "other")
+
+    def _add(self, counts: dict[Any, int], name: str) -> None:
+        kinds = [_interchange.common_kind(islice(some, 1)) for some in (self._counts, counts) if some]
+        if len(set(kinds)) > 1:
+            raise TypeError(f"{name} must be {kinds[0]}, as those before, got {kinds[1]}")
+        self._counts.update(counts)
+
+    def __repr__(self) -> str:
+        """Show the protocol: the counts are private, and so is their number."""
+        return f"<ThresholdAccumulator of {self._protocol!r}>"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class ThresholdEstimate(EstimateTable):
+    """The values of many people and how many people have each of them, the most frequent first.
+
+    As a table it has the columns value, count, standard_error, lower and upper (float64).
+
+    Attributes
+    ----------
+    values : list
+        The values.
+    reports : ndarray of int64
+        How many reports have each value: at least the threshold.
+    counts, standard_errors : ndarray of float64
+        How many people have each value, ``reports / sample_rate``, and the standard deviation of this over the sample,
+        ``sqrt(reports * (1 - sample_rate)) / sample_rate``. Counts are unbiased for values that are released almost
+        surely, and too large on average for those that just passed the threshold.
+    lower, upper, level, simultaneous : as everywhere
+    threshold, sample_rate : int, float
+        Those of the protocol. A value of fewer people than the threshold is always missing.
+    visible_from : int
+        A value of so many people is here with the probability ``level``; those of fewer people may be missing.
+    """
+
+    values: list[Any]
+    reports: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    level: float
+    simultaneous: bool
+    threshold: int
+    sample_rate: float
+    visible_from: int
+
+    def _values(self) -> list[Any]:
+        return self.values
