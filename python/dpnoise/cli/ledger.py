@@ -8,8 +8,7 @@ import typer
 from dpnoise import ParameterError
 from dpnoise.accounting import Ledger
 from dpnoise.cli.console import InputError, print_table, quantity, to_json
-from dpnoise.cli.options import AsJson
-from dpnoise.sensitivity import Relation
+from dpnoise.cli.options import AsJson, RelationIfGiven
 
 
 def ledger(
@@ -34,12 +33,7 @@ def ledger(
     odometer_delta: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="With --rho: the probability that the odometer may fail.")
     ] = None,
-    relation: Annotated[
-        Relation | None,
-        typer.Option(
-            metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
-        ),
-    ] = None,
+    relation: RelationIfGiven = None,
     migrate: Annotated[
         bool, typer.Option("--migrate", help="Rewrite a ledger that the previous version of dpnoise has made.")
     ] = False,

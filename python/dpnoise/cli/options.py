@@ -28,12 +28,11 @@ Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_silence, help="Show no progress and no notes on stderr; errors stay.")
 ]
 
-RelationOption: TypeAlias = Annotated[
-    Relation,
-    typer.Option(
-        metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
-    ),
-]
+_NEIGHBOURS: Final = typer.Option(
+    metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
+)
+RelationOption: TypeAlias = Annotated[Relation, _NEIGHBOURS]
+RelationIfGiven: TypeAlias = Annotated[Relation | None, _NEIGHBOURS]
 
 _MOST_DIGITS: Final = 30  # a short exponent may stand for a long number
 
