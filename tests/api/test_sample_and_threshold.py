@@ -20,7 +20,7 @@ from refusals import refuses
 
 from dpnoise import ParameterError, local
 from dpnoise.accounting import Accountant, BudgetExceeded, Ledger, PrivacyCost, group_privacy
-from dpnoise.hazmat import SeededRng
+from dpnoise.hazmat import ScriptedRng, SeededRng
 from dpnoise.samplers import bernoulli
 from dpnoise.sensitivity import Relation
 
@@ -254,6 +254,23 @@ def test_values_are_visible_from_the_least_number_of_people(rate: float, thresho
 PROTOCOL = local.SampleAndThreshold(epsilon=1.0, threshold=3, sample_rate=0.25)
 
 
+def counted(protocol: local.SampleAndThreshold, reports: Any) -> local.ThresholdAccumulator:
+    accumulator = protocol.accumulator()
+    accumulator.add(reports)
+    return accumulator
+
+
+def test_values_of_all_people_are_sampled_before_they_are_released() -> None:
+    """Whoever takes it for a mechanism like the others releases no more than the sample."""
+    values = ["tea"] * 400 + ["mate"] * 40
+    sample = PROTOCOL.sample(values, rng=SeededRng(3))
+    released = PROTOCOL.release(values, rng=SeededRng(3))
+    assert dict(zip(released.values, released.reports.tolist(), strict=True)) == Counter(sample)
+    assert released.reports[0] < 200
+    with pytest.raises(ParameterError, match="level must be between 0 and 1"):
+        PROTOCOL.release(values, level=2.0, rng=ScriptedRng(b""))
+
+
 def test_who_takes_part_is_an_exact_coin() -> None:
     values = [f"value {i}" for i in range(1000)]
     coins = bernoulli(0.25, 1000, rng=SeededRng(1))
@@ -266,7 +283,7 @@ def test_who_takes_part_is_an_exact_coin() -> None:
 def test_columns_of_any_library_are_sampled_and_counted(container: Callable[[list[str]], Any]) -> None:
     everybody = local.SampleAndThreshold(epsilon=32.0, threshold=3, sample_rate=1 - 2.0**-53)
     reports = everybody.sample(container(["tea"] * 5 + ["mate"] * 3 + ["xyzzy"] * 2))
-    estimate = everybody.release(container(reports))
+    estimate = everybody.release(counted(everybody, container(reports)))
     assert estimate.values == ["tea", "mate"]
     assert estimate.reports.tolist() == [5, 3]
     assert estimate.to_pandas()["value"].tolist() == ["tea", "mate"]
@@ -275,18 +292,18 @@ def test_columns_of_any_library_are_sampled_and_counted(container: Callable[[lis
 def test_missing_values_do_not_take_part() -> None:
     everybody = local.SampleAndThreshold(epsilon=32.0, threshold=1, sample_rate=1 - 2.0**-53)
     assert everybody.sample(["tea", None, float("nan"), "mate"]) == ["tea", "mate"]
-    assert everybody.release(["tea", None]).reports.tolist() == [1]
+    assert everybody.release(counted(everybody, ["tea", None])).reports.tolist() == [1]
 
 
 def test_counts_become_estimates() -> None:
-    estimate = PROTOCOL.release(["b"] * 12 + ["a"] * 12 + ["c"] * 48 + ["rare"] * 2, level=0.9)
+    estimate = PROTOCOL.release(counted(PROTOCOL, ["b"] * 12 + ["a"] * 12 + ["c"] * 48 + ["rare"] * 2), level=0.9)
     assert estimate.values == ["c", "a", "b"]  # the order says nothing about the order of arrival
     assert estimate.counts.tolist() == [192.0, 48.0, 48.0]
     assert estimate.standard_errors.tolist() == [24.0, 12.0, 12.0]
     assert estimate.upper[0] == pytest.approx(192 + 1.6448536 * 24)
     assert estimate.lower[1] == pytest.approx(48 - 1.6448536 * 12)
     assert estimate.visible_from == PROTOCOL.visible_from(0.9)
-    wider = PROTOCOL.release(["c"] * 48 + ["a"] * 12, level=0.9, simultaneous=True)
+    wider = PROTOCOL.release(counted(PROTOCOL, ["c"] * 48 + ["a"] * 12), level=0.9, simultaneous=True)
     assert wider.upper[0] > estimate.upper[0]
     assert not estimate.reports.flags.writeable
     assert "standard_error" in repr(estimate)
@@ -307,8 +324,8 @@ def test_accumulators_merge_and_go_to_other_processes() -> None:
 
 def test_a_ledger_and_an_accountant_take_it(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "collection.db", epsilon=1.5, delta=0.5)
-    assert ledger.release(PROTOCOL, ["tea"] * 5).values == ["tea"]
-    refuses(TypeError, "reports must be of texts", ledger.release, PROTOCOL, ["tea", 1])
+    assert ledger.release(PROTOCOL, counted(PROTOCOL, ["tea"] * 5)).values == ["tea"]
+    refuses(TypeError, "values must be of texts", ledger.release, PROTOCOL, ["tea", 1])
     assert ledger.remaining.epsilon == 0.5
     assert ledger.remaining.delta == pytest.approx(0.5 - PROTOCOL.delta)
     refuses(BudgetExceeded, "epsilon", ledger.release, PROTOCOL, ["tea"] * 5)

@@ -62,7 +62,7 @@ def test_the_message_of_the_wire_format_is_one() -> None:
     assert accumulator.n == 1
 
 
-@pytest.mark.parametrize("command", ["plan", "specify", "perturb", "sample", "release"])
+@pytest.mark.parametrize("command", ["plan", "specify", "perturb", "release"])
 @pytest.mark.usefixtures("_desk")
 def test_the_example_of_a_help_runs(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     function = getattr(import_module(f"dpnoise.cli.{command}"), command)

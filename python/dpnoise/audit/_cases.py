@@ -92,7 +92,7 @@ def _sampled(*, epsilon: float, delta: float) -> SimpleNamespace:
     protocol = local.SampleAndThreshold(epsilon=epsilon, delta=delta, threshold=40)
 
     def release(x: NDArray[Any]) -> NDArray[Any]:
-        found = protocol.release(np.array(protocol.sample(np.repeat(np.arange(len(x)), x))))
+        found = protocol.release(np.repeat(np.arange(len(x)), x))
         counts = np.zeros(len(x), np.int64)
         counts[found.values] = found.reports
         return counts

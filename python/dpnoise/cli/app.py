@@ -27,7 +27,6 @@ COMMANDS: Final = {
     "perturb": "Randomise a column so that every row is differentially private on its own.",
     "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",
-    "sample": "Let each row take part at random, before `release --query frequent` counts the values of those who do.",
     "release": "Answer a question about a column with differential privacy.",
     "ledger": "Check a ledger and show it: every spend, the total, and the remaining budget.",
     "audit": "Audit the mechanisms of this installation: bound their privacy loss from below.",

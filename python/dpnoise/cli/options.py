@@ -48,15 +48,6 @@ def whole_number(text: str | int) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number, such as 1000000 or 1e6.")
 
 
-Threshold: TypeAlias = Annotated[
-    int | None,
-    typer.Option(parser=whole_number, metavar="NUMBER", help="The smallest number of reports that is released."),
-]
-SampleRate: TypeAlias = Annotated[
-    float | None, typer.Option(metavar="NUMBER", help="The probability with which a person takes part.")
-]
-
-
 def ranges(text: str) -> list[tuple[int, int]]:
     """Read ranges of whole numbers: ``0:17,18:64``."""
     try:

@@ -33,8 +33,6 @@ from dpnoise.cli.options import (
     AsJson,
     Quiet,
     RelationOption,
-    SampleRate,
-    Threshold,
     read_domain,
     two_numbers,
     whole_number,
@@ -96,8 +94,19 @@ def release(
             "the release fails to protect somebody.",
         ),
     ] = None,
-    threshold: Threshold = None,
-    sample_rate: SampleRate = None,
+    threshold: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number, metavar="NUMBER", help="frequent: the smallest number of reports that is released."
+        ),
+    ] = None,
+    sample_rate: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="frequent: the probability with which a person takes part.")
+    ] = None,
+    sampled: Annotated[
+        bool,
+        typer.Option("--sampled", help="frequent: each row is the report of a person whose device chose to take part."),
+    ] = False,
     relation: RelationOption = "add/remove",
     level: Annotated[
         float,
@@ -133,9 +142,9 @@ def release(
     Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
     --budget 2 0`
 
-    The question frequent is about reports that `dpnoise sample` or devices have made with the same parameters: which
-    values have at least --threshold of them, and how many people have each. The error is that of the sample, by the
-    normal approximation.
+    The question frequent finds values that nobody has listed: each row takes part at random, and the values of at least
+    --threshold of those rows are released, with an estimate of how many people have each. Give two of --delta,
+    --threshold and --sample-rate. The error is that of the sample, by the normal approximation.
 
     One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
     the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
@@ -156,7 +165,7 @@ def release(
     groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta, "--rows": rows,
              "--domain": domain, "--domain-file": domain_file, "--threshold": threshold,
-             "--sample-rate": sample_rate}  # fmt: skip
+             "--sample-rate": sample_rate, "--sampled": sampled or None}  # fmt: skip
     _refuse_others(query, given)
     level = checked_level(level)
     if rows is not None:
@@ -170,7 +179,10 @@ def release(
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
     read = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
-    data = read if value is None else pc.equal(read, value)
+    data: Any = read if value is None else pc.equal(read, value)
+    if sampled and isinstance(question, local.SampleAndThreshold):
+        data = question.accumulator()
+        data.add(read)
     amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
     purse = None if ledger is None else Purse(ledger, relation=relation, **amounts)
     with Sale(purse) as sale, ExitStack() as opened:
@@ -184,7 +196,7 @@ def release(
             answer = sale.release(question, data, label or f"{query} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, level, source, column, query, rows, len(data))
+        about, columns = _record(question, answer, level, source, column, query, rows, len(read))
         if query == "count":
             about["counted"] = "rows that are not missing" if value is None else f"rows with the value {value!r}"
 
@@ -224,7 +236,7 @@ _TAKES: Final[dict[str, frozenset[str]]] = {
     "median": frozenset({"--bounds"}),
     "quantile": frozenset({"--bounds", "--q"}),
     "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
-    "frequent": frozenset({"--delta", "--threshold", "--sample-rate"}),
+    "frequent": frozenset({"--delta", "--threshold", "--sample-rate", "--sampled"}),
 }
 
 

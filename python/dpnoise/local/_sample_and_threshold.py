@@ -65,8 +65,9 @@ class SampleAndThreshold(ByName):
     >>> protocol = local.SampleAndThreshold(epsilon=1.0, delta=1e-8, threshold=20)
     >>> round(protocol.sample_rate, 4)
     0.2514
-    >>> reports = protocol.sample(["tea"] * 4000 + ["xyzzy"])
-    >>> protocol.release(reports).values
+    >>> collected = protocol.accumulator()
+    >>> collected.add(protocol.sample(["tea"] * 4000 + ["xyzzy"]))
+    >>> protocol.release(collected).values
     ['tea']
     """
 
@@ -157,7 +158,12 @@ class SampleAndThreshold(ByName):
         return ThresholdAccumulator(self)
 
     def release(
-        self, collected: ThresholdAccumulator | Values, *, level: float = 0.95, simultaneous: bool = False
+        self,
+        collected: ThresholdAccumulator | Values,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        rng: Rng = None,
     ) -> ThresholdEstimate:
         """Release the frequent values, and estimate how many people have each of them.
 
@@ -167,10 +173,16 @@ class SampleAndThreshold(ByName):
         Parameters
         ----------
         collected : ThresholdAccumulator, or array_like
-            An accumulator of this protocol, or reports as `sample` gave them.
-        level, simultaneous : as everywhere
+            An accumulator, of this protocol, of the reports of those who take part. Or the values of all people, as for
+            `sample`: then the sample is drawn here.
+        level, simultaneous, rng : as everywhere
         """
-        counts = self._collected(collected)._counts
+        self._check_own(collected)
+        level = checked_level(level)
+        if not isinstance(collected, ThresholdAccumulator):
+            values, collected = collected, self.accumulator()
+            collected.add(self.sample(values, rng=rng))
+        counts = collected._counts
         frequent = [(value, count) for value, count in counts.items() if count >= self._threshold]
         frequent.sort(key=lambda found: (-found[1], found[0]))  # not in the order of arrival
         quantile = normal_quantile(level, spread_over(max(len(frequent), 1), simultaneous))
@@ -194,19 +206,16 @@ class SampleAndThreshold(ByName):
 
     def _check(self, x: Any) -> None:
         """Refuse, before a ledger pays, what cannot be released."""
-        self._collected(x)
+        self._check_own(x)
+        if not isinstance(x, ThresholdAccumulator):
+            _interchange.counts(x, "values")
 
     def _loss(self) -> PrivacyCost:
         return self.cost
 
-    def _collected(self, collected: Any) -> ThresholdAccumulator:
-        if not isinstance(collected, ThresholdAccumulator):
-            accumulator = self.accumulator()
-            accumulator.add(collected)
-            return accumulator
-        if collected.protocol != self:
+    def _check_own(self, collected: object) -> None:
+        if isinstance(collected, ThresholdAccumulator) and collected.protocol != self:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
-        return collected
 
     def visible_from(self, level: float = 0.95) -> int:
         """Return how many people must have a value for it to be released with this probability.
