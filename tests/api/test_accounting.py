@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -324,7 +325,9 @@ def test_the_extremes_of_zcdp() -> None:
     assert zcdp_delta(1e300, epsilon=1.0) == 1.0
     assert 0 <= zcdp_epsilon(5e-324, delta=5e-324) < 1e-140
     assert zcdp_epsilon(1e308, delta=1e-9) > 1e308
-    assert [pure_zcdp_rho(epsilon) for epsilon in (0.0, 1e-200, 1e200)] == [0.0, 5e-324, 1e200]
+    largest = sys.float_info.max
+    found = [pure_zcdp_rho(epsilon) for epsilon in (0.0, 1e-200, 1e200, largest)]
+    assert found == [0.0, 5e-324, math.nextafter(1e200, math.inf), largest]
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.5, 1.0, 5.0, 30.0, 1e4, 1.1e4])

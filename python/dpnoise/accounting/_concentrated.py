@@ -39,7 +39,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
     epsilon = PrivacyCost(epsilon).epsilon
     loss = Decimal(epsilon)
     if epsilon > 10**4:
-        return math.nextafter(epsilon, math.inf)  # tanh is below 1
+        return min(math.nextafter(epsilon, math.inf), float_info.max)  # tanh is below 1
     with precise(QUICK):
         if epsilon < 10**-20:
             return above(loss * loss / 2)  # tanh is below its argument
