@@ -275,6 +275,15 @@ class Site:
         if browser in self._open:
             self._open.pop(browser)[1].close()
 
+    @contextmanager
+    def instead(self, path: str, content: bytes) -> Iterator[None]:
+        """Serve other JSON at a path for so long."""
+        self._made[path] = (TYPES[".json"], content)
+        try:
+            yield
+        finally:
+            del self._made[path]
+
     def read(self, path: str) -> tuple[str, bytes] | None:
         """Return the type and the content of what is served at a path."""
         if path in self._made:
