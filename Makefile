@@ -36,6 +36,7 @@ help: ## show this list
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
 
+# Always the same packages, so that the features of what they depend on are the same, and nothing is compiled twice.
 RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --package dpnoise-ffi --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
@@ -75,8 +76,8 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
 		tests/clients/test_browser_to_count.py --numprocesses auto --dist worksteal
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
-	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
-	cargo test --package dpnoise-ffi --locked --test all -- --ignored --nocapture
+	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
+	$(RUST_TESTS) --test all -- --ignored --nocapture
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
@@ -98,8 +99,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	cargo fmt --manifest-path rust/ffi/fuzz/Cargo.toml --check
 	cargo metadata --format-version 1 --locked --manifest-path rust/ffi/fuzz/Cargo.toml > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio \
-		--all-targets --locked --target-dir target/constant-time -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- --cfg dpnoise_secrecy -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/lint-imports --no-cache
@@ -121,8 +121,7 @@ bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles
 	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Prio beside that of libprio-rs
-	cargo bench --package dpnoise-core --bench parts --locked
-	cargo bench --package dpnoise-prio --bench noise --locked
+	cargo bench --package dpnoise-benches --locked
 
 instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
 	$(PYTHON) scripts/instructions.py $(RECORD)
