@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr
+.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
 .PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
@@ -49,11 +49,14 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.
-test-python statistical: export OPENBLAS_NUM_THREADS := 1
+test-python test-long statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
 	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --ignore=tests/clients \
 		--numprocesses auto --dist worksteal
+
+test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests, with as many samples as find the planted faults
+	$(BIN)/python -m pytest -m long --ignore=tests/engines --ignore=tests/clients --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
