@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr
+.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
 .PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
@@ -36,6 +36,7 @@ help: ## show this list
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
 
+# Always the same packages, so that the features of what they depend on are the same, and nothing is compiled twice.
 RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --package dpnoise-ffi --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
@@ -48,11 +49,14 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.
-test-python statistical: export OPENBLAS_NUM_THREADS := 1
+test-python test-long statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
 	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --ignore=tests/clients \
 		--numprocesses auto --dist worksteal
+
+test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests, with as many samples as find the planted faults
+	$(BIN)/python -m pytest -m long --ignore=tests/engines --ignore=tests/clients --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
@@ -75,8 +79,8 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
 		tests/clients/test_browser_to_count.py --numprocesses auto --dist worksteal
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
-	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
-	cargo test --package dpnoise-ffi --locked --test all -- --ignored --nocapture
+	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
+	$(RUST_TESTS) --test all -- --ignored --nocapture
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
@@ -98,8 +102,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	cargo fmt --manifest-path rust/ffi/fuzz/Cargo.toml --check
 	cargo metadata --format-version 1 --locked --manifest-path rust/ffi/fuzz/Cargo.toml > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio \
-		--all-targets --locked --target-dir target/constant-time -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- --cfg dpnoise_secrecy -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/lint-imports --no-cache
@@ -121,8 +124,7 @@ bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles
 	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Prio beside that of libprio-rs
-	cargo bench --package dpnoise-core --bench parts --locked
-	cargo bench --package dpnoise-prio --bench noise --locked
+	cargo bench --package dpnoise-benches --locked
 
 instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
 	$(PYTHON) scripts/instructions.py $(RECORD)
@@ -150,7 +152,7 @@ release-check: $(VENV)/.extra-release ## build what a release consists of in dis
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
-	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked --allow-dirty \
+	CARGO_PROFILE_DEV_DEBUG=0 cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked --allow-dirty \
 		--target-dir target/crate
 
 clean: ## remove everything that was built, .venv too

@@ -15,7 +15,7 @@ ESTIMATES = ROOT / "target/criterion"
 
 def test_parts(record: Record) -> None:
     shutil.rmtree(ESTIMATES, ignore_errors=True)
-    command = ["cargo", "bench", "--package", "dpnoise-core", "--bench", "parts", "--locked"]
+    command = ["cargo", "bench", "--package", "dpnoise-benches", "--bench", "parts", "--locked"]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     benches = ESTIMATES.glob("*/*/*/new/benchmark.json")
     for file in sorted(benches, key=lambda file: file.stat().st_mtime_ns):  # as they were measured

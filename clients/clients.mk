@@ -32,7 +32,7 @@ web: | check-tools ## build the npm package for browsers and node in clients/web
 build-clients: $(CLIENTS:%=client-%)
 
 test-clients: build-clients $(OWN_TESTS:%=test-%) $(VENV)/.native $(VENV)/.extra-test
-test-clients: $(VENV)/.docs ## test the clients in CLIENTS="c cpp go java node chromium firefox", each with its tools, and the playground
+test-clients: docs ## test the clients in CLIENTS="c cpp go java node chromium firefox", each with its tools, and the playground
 	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' tests/clients \
 		--numprocesses auto --dist loadfile
 

@@ -36,8 +36,8 @@ INSTRUCTION_SETS = ("portable", "avx2")
 LOG_LINES = 60
 
 
-def build(flags: str, *options: str) -> dict[str, Any]:
-    """Compile as the library is compiled for release, with line numbers, and return cargo's last artifact."""
+def build(flags: str, *options: str) -> list[dict[str, Any]]:
+    """Compile as the library is compiled for release, with line numbers, and return cargo's artifacts."""
     command = ["cargo", *options, "--release", "--locked", f"--target-dir={TARGET}"]
     command.append("--message-format=json-render-diagnostics")
     variables = {
@@ -50,12 +50,14 @@ def build(flags: str, *options: str) -> dict[str, Any]:
     if built.returncode != 0:
         sys.exit("the program does not compile")
     messages = map(json.loads, built.stdout.splitlines())
-    return [message for message in messages if message["reason"] == "compiler-artifact"][-1]
+    return [message for message in messages if message["reason"] == "compiler-artifact"]
 
 
-def build_checks(package: str) -> Path:
-    """Compile the program of the checks of a package, and return where it is."""
-    return Path(build("", "build", f"--package={package}", "--test=constant_time")["executable"])
+def build_checks() -> list[Path]:
+    """Compile the programs of the checks, and return where they are: that of dpnoise-core first."""
+    artifacts = build("", "build", "--package=dpnoise-core", "--package=dpnoise-prio", "--test=constant_time")
+    programs = [artifact for artifact in artifacts if artifact["target"]["name"] == "constant_time"]
+    return [Path(one["executable"]) for one in sorted(programs, key=lambda one: one["package_id"])]
 
 
 def build_for_aarch64() -> Path:
@@ -63,7 +65,7 @@ def build_for_aarch64() -> Path:
     # The linker would leave out the kernels, which nothing calls.
     flags = "-C link-arg=-Wl,--no-gc-sections"
     kernels = ["--package=dpnoise-kernels", "--lib", "--crate-type=cdylib"]
-    return Path(build(flags, "rustc", *kernels, f"--target={AARCH64_TARGET}")["filenames"][0])
+    return Path(build(flags, "rustc", *kernels, f"--target={AARCH64_TARGET}")[-1]["filenames"][0])
 
 
 def missing_for_aarch64() -> str | None:
@@ -107,13 +109,13 @@ def follow_kernels(program: Path, instruction_set: str, architecture: type[flow.
     declared = sources.declared(KERNELS)
     faults = sources.planted(KERNELS / "planted.rs", architecture.NAME)
     kernels, planted = [], []
-    for symbol, instructions in listing.functions(listed):
+    for symbol, lines in listing.functions(listed):
         if name := re.fullmatch(rf"dpnoise_kernels::arch::(.+)::{instruction_set}", symbol):
             tables = [pointers for kernel, pointers in declared if kernel == name[1]]
             public = frozenset.intersection(*tables) if tables else frozenset()
-            kernels.append(flow.Kernel(name[1], instructions, architecture, public).follow())
+            kernels.append(flow.Kernel(name[1], listing.instructions(lines), architecture, public).follow())
         elif name := re.fullmatch(r"dpnoise_kernels::arch::planted::(.+)", symbol):
-            planted.append(flow.Kernel(name[1], instructions, architecture).follow())
+            planted.append(flow.Kernel(name[1], listing.instructions(lines), architecture).follow())
 
     print(f"{instruction_set}: {len(kernels)} kernels in whose machine code no secret may decide a jump or an address")
     for kernel in kernels:
@@ -157,7 +159,7 @@ def main() -> int:
     if platform.machine() not in ("x86_64", "AMD64"):
         print(f"skipped: valgrind follows secrets on x86-64 alone, and this is {platform.machine()}")
         return 0
-    program, *others = map(build_checks, ("dpnoise-core", "dpnoise-prio"))
+    program, *others = build_checks()
     results = [run_poisoned(one, instructions) for one in (program, *others) for instructions in INSTRUCTION_SETS]
     print("avx512: not run, since valgrind cannot; see the machine code", flush=True)
     results.append(follow_kernels(program, "avx512", X86_64, "objdump", "--disassembler-options=intel"))

@@ -28,12 +28,17 @@ class Instruction:
 _LINE = re.compile(r"^ *([0-9a-f]+):\t(.+?)(?:\s+# [0-9a-f]+ <(.+)>)?(?:\s+//.*)?$", re.MULTILINE)
 
 
-def functions(listing: str) -> Iterator[tuple[str, list[Instruction]]]:
-    """Yield the functions of a listing."""
+def functions(listing: str) -> Iterator[tuple[str, str]]:
+    """Yield the symbols of a listing, each with its lines."""
     for part in re.split(r"\n(?=[0-9a-f]+ <)", listing):
         header = re.match(r"[0-9a-f]+ <(.+)>:\n", part)
         if header:
-            yield header[1], [_instruction(int(at, 16), text.strip(), name) for at, text, name in _LINE.findall(part)]
+            yield header[1], part
+
+
+def instructions(lines: str) -> list[Instruction]:
+    """Return the instructions of a function."""
+    return [_instruction(int(at, 16), text.strip(), name) for at, text, name in _LINE.findall(lines)]
 
 
 def _instruction(at: int, text: str, symbol: str) -> Instruction:

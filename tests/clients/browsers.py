@@ -1,7 +1,8 @@
 """Tests in headless Chromium and Firefox: a page runs a module, and posts the result to the server that it came from.
 
 There is no driver: the browser is a child process, and the server a thread. A browser has a profile of its own, reaches
-loopback only, and is killed when its page has posted.
+loopback only, and loads the page anew for each module. It is killed when its server ends, when a page has not posted in
+time, and, with a profile that is kept, when its page has posted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -74,12 +75,15 @@ const send = fetch.bind(window); // a module may replace fetch
 const post = (outcome) => send("/outcome", {
   method: "POST", body: JSON.stringify({ problems: window.problems, ...outcome }),
 });
+const reload = location.reload.bind(location);
 try {
   const { default: main } = await import("/module.mjs");
   await post({ result: await main(await (await fetch("/given.json")).json()) ?? null });
 } catch (error) {
   await post({ error: `${error}\\n${error.stack}` });
 }
+await send(`/next${location.search}`); // which is answered when there is another module
+reload();
 """
 
 # Neither browser may look for updates, or ask anything outside of this machine.
@@ -193,6 +197,8 @@ class Site:
             "/problems.js": (TYPES[".js"], PROBLEMS.encode()),
         }
         self._asked = threading.Event()
+        self._open: dict[str, tuple[Path, ExitStack]] = {}
+        self._next: dict[str, threading.Semaphore] = {}
         self._outcomes: queue.Queue[Any] = queue.Queue()
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self.origin = f"http://127.0.0.1:{self._server.server_port}"
@@ -202,6 +208,8 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for browser in [*self._open]:
+            self._close(browser)
         self._server.shutdown()
         self._server.server_close()
 
@@ -217,33 +225,64 @@ class Site:
     ) -> Any:
         """Return what the default function of a module makes of `given`, both as JSON.
 
-        The browser is killed by SIGKILL as soon as it has posted. `profile` is what it keeps from one run to the next.
-        Raises `Failed` for an error of the module, and for `window.problems` unless there may be some.
+        `profile` is what the browser keeps from one run to the next: then it is killed by SIGKILL as soon as it has
+        posted. Raises `Failed` for an error of the module, and for `window.problems` unless there may be some.
         """
-        if profile is None:
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                return self.run(browser, module, given, profile=Path(folder), timeout=timeout, problems=problems)
         self._made["/module.mjs"] = (TYPES[".mjs"], module.encode())
         self._made["/given.json"] = (TYPES[".json"], json.dumps(given).encode())
-        outcome = self._outcome(browser, profile, timeout)
+        try:
+            outcome = self._outcome(browser, profile, timeout)
+        except Failed:
+            self._close(browser)
+            raise
+        if profile is not None:
+            self._close(browser)
         if "error" in outcome:
             raise Failed(f"{browser}: {outcome['error']}")
         if outcome["problems"] and not problems:
             raise Failed(f"{browser}: {outcome['problems']}")
         return outcome["result"]
 
-    def _outcome(self, browser: str, profile: Path, timeout: float) -> Any:
+    def _outcome(self, browser: str, profile: Path | None, timeout: float) -> Any:
+        output = ""
         for _ in range(_ATTEMPTS):
             self._asked.clear()
-            with browsing(browser, f"{self.origin}/run.html", profile):
-                if not self._asked.wait(_STARTING):
-                    continue
+            self._show(browser, profile)
+            if self._asked.wait(_STARTING):
                 try:
                     return self._outcomes.get(timeout=timeout)
                 except queue.Empty:
                     raise Failed(f"{browser}: nothing was posted in {timeout} s") from None
-        output = (profile / "output.txt").read_text(encoding="utf-8", errors="replace")
+            output = (self._open[browser][0] / "output.txt").read_text(encoding="utf-8", errors="replace")
+            self._close(browser)
         raise Failed(f"{browser} did not open the page:\n{output[-2000:]}")
+
+    def _show(self, browser: str, profile: Path | None) -> None:
+        """Let a browser load the page, again if it is open."""
+        if profile is None and browser in self._open:
+            self._next[browser].release()
+            return
+        self._close(browser)
+        self._next[browser] = threading.Semaphore(0)
+        with ExitStack() as stack:
+            if profile is None:
+                profile = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+            stack.enter_context(browsing(browser, f"{self.origin}/run.html?{browser}", profile))
+            self._open[browser] = (profile, stack.pop_all())
+
+    def _close(self, browser: str) -> None:
+        """Kill a browser, if it is open."""
+        if browser in self._open:
+            self._open.pop(browser)[1].close()
+
+    @contextmanager
+    def instead(self, path: str, content: bytes) -> Iterator[None]:
+        """Serve other JSON at a path for so long."""
+        self._made[path] = (TYPES[".json"], content)
+        try:
+            yield
+        finally:
+            del self._made[path]
 
     def read(self, path: str) -> tuple[str, bytes] | None:
         """Return the type and the content of what is served at a path."""
@@ -271,7 +310,12 @@ class Site:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                path = urlsplit(self.path).path
+                path, browser = urlsplit(self.path)[2:4]
+                if path == "/next":
+                    site._next[browser].acquire()
+                    self.send_response(204)
+                    self.end_headers()
+                    return
                 if path == "/run.html":
                     site._asked.set()
                 found = site.read(path)

@@ -7,7 +7,8 @@ def refusals(architecture, secrets, lines, tables=()):
     """Follow a kernel of one instruction a line, which begins with four lines that load secrets."""
     assert len(secrets) == 4
     text = "".join(f"  {at:x}:\t{line}\n" for at, line in enumerate([*secrets, *lines]))
-    ((_, instructions),) = listing.functions(f"0000 <kernel>:\n{text}")
+    ((_, function),) = listing.functions(f"0000 <kernel>:\n{text}")
+    instructions = listing.instructions(function)
     return list(flow.Kernel("kernel", instructions, architecture, frozenset(tables)).follow().refused.values())
 
 

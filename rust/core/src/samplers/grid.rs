@@ -171,16 +171,14 @@ mod tests {
         sets.flat_map(|instructions| [Reach::Near, Reach::Far].map(|reach| (instructions, reach)))
     }
 
-    /// The reference: the exact rational sum, rounded to the nearest double by the standard library's parser.
-    fn reference(grid: Grid, x: f64, noise: i64) -> f64 {
+    /// The references: the exact sums of `x` and each noise, which the standard library's parser rounds to doubles.
+    fn references(grid: Grid, x: f64, noise: &[i64]) -> Vec<f64> {
         let half = BigRational::new(1.into(), 2.into());
-        let steps = (exact(x) / exact(grid.granularity()) + half).floor().to_integer() + noise;
-        let sum = BigRational::from(steps) * exact(grid.granularity());
-        let (numerator, denominator) = sum.into_raw();
-        // A dyadic rational n / 2^k is n 5^k / 10^k, a finite decimal.
-        let k = denominator.bits() - 1;
-        let digits = numerator * BigInt::from(5).pow(k as u32);
-        format!("{digits}e-{k}").parse().unwrap()
+        let nearest = (exact(x) / exact(grid.granularity()) + half).floor().to_integer();
+        // A step of 2^-k is 5^k / 10^k, a finite decimal.
+        let k = 0.max(-grid.exponent) as u32;
+        let step = BigInt::from(5).pow(k) << 0.max(grid.exponent);
+        noise.iter().map(|noise| format!("{}e-{k}", (&nearest + noise) * &step).parse().unwrap()).collect()
     }
 
     /// Every value with every noise, on every instruction set and in every place of a vector.
@@ -213,7 +211,7 @@ mod tests {
             let grid = Grid { exponent };
             let values: Vec<f64> = boundaries(exponent).flat_map(|x| [x; NOISE.len()]).collect();
             let noise: Vec<i64> = NOISE.iter().copied().cycle().take(values.len()).collect();
-            let expected: Vec<f64> = values.iter().zip(&noise).map(|(&x, &n)| reference(grid, x, n)).collect();
+            let expected: Vec<f64> = boundaries(exponent).flat_map(|x| references(grid, x, &NOISE)).collect();
             for (instructions, reach) in all_ways() {
                 let mut released = values.clone();
                 assert!(
@@ -243,7 +241,7 @@ mod tests {
             for length in 0..40 {
                 let mut values = [0.6; 41];
                 assert!(!kernel::add_noise(instructions, reach, -2, &vec![3; length], &mut values));
-                let expected = if length == 0 { 0.6 } else { reference(grid, 0.6, 3) };
+                let expected = if length == 0 { 0.6 } else { references(grid, 0.6, &[3])[0] };
                 assert!(values[..length].iter().all(|&x| x == expected) && values[length..].iter().all(|&x| x == 0.6));
             }
         }

@@ -16,7 +16,7 @@ const LAYOUTS: [(&str, Layout, f64, f64); 5] = [
     ("graded bins, folded", Layout::Graded { shift: 0 }, 4.0, 20.0),
     ("graded bins, 4-byte offsets", Layout::Graded { shift: 9 }, 2000.0, 10_000.0),
     ("graded bins, 8-byte offsets", Layout::Graded { shift: 33 }, 3.5e10, 1.7e11),
-    ("graded bins, heavy tail", Layout::Graded { shift: 0 }, 100.0, 150.0),
+    ("graded bins, heavy tail", Layout::Graded { shift: 0 }, 80.0, 115.0),
 ];
 
 /// The usual allowance for the error of the fast comparison, and one so large that the 256 bits decide most trials.

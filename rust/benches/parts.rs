@@ -1,5 +1,6 @@
 //! The parts that a draw is made of, each by itself, on every instruction set of this CPU.
 
+#[path = "../core/benches/cases/mod.rs"]
 mod cases;
 
 use std::hint::black_box;
