@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpnoise import NoErrorBound, ParameterError, PrivacyCost, mechanisms, queries, sgd, stability
-from dpnoise.accounting import Accountant, Ledger
+from dpnoise.accounting import Accountant, Ledger, pure_zcdp_rho
 
 BASES = {mechanisms.Mechanism, queries.Query, stability.StableMechanism}
 BOUNDS: Any = {"bounds": (0.0, 9.0), "epsilon": 0.5}
@@ -155,6 +155,27 @@ def test_ledgers_and_accountants_take_each(case: Case, memory_path: Path) -> Non
     account = Accountant(method="rdp", relation=relation).compose(case.mechanism, 3)
     spent = account.epsilon(3 * case.mechanism.delta + 1e-9)
     assert 0 < spent <= 3 * case.mechanism.epsilon
+
+
+@pytest.mark.filterwarnings("ignore:delta=")
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_ledgers_of_rho_and_of_orders_take_each(case: Case, memory_path: Path) -> None:
+    """A rho bounds the divergences, and is no more than that of every mechanism of this epsilon."""
+    mechanism, relation = case.mechanism, case.mechanism.relation or "add/remove"
+    concentrated = Ledger(memory_path / "rho", rho=1000.0, delta=0.1, relation=relation)
+    concentrated.release(mechanism, case.x)
+    spent = concentrated.spent
+    assert 0 < spent.rho <= pure_zcdp_rho(mechanism.epsilon) * (1 + 1e-15)
+    by_orders = Ledger(memory_path / "orders", epsilon=1000.0, delta=0.1, orders=(2, 8, 64), relation=relation)
+    if spent.delta:
+        assert spent.delta == mechanism.delta
+        with pytest.raises(ParameterError, match="cost must have a delta of 0 for a ledger of Rényi orders"):
+            by_orders.release(mechanism, case.x)
+        assert by_orders.entries() == []
+        return
+    by_orders.release(mechanism, case.x)
+    for order, divergence in by_orders.spent.divergences.items():
+        assert 0 < divergence <= order * spent.rho * (1 + 1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
