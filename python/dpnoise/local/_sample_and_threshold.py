@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,14 @@ from numpy.typing import NDArray
 from dpnoise import _interchange, _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import ByName, Rng, checked_level, integer, real_down
+from dpnoise._parameters import Rng, checked_level, integer, real_down
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
+from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli
 from dpnoise.sensitivity import Relation
 
-if TYPE_CHECKING:
-    from dpnoise.accounting import PrivacyCost
 
-
-class SampleAndThreshold(ByName):
+class SampleAndThreshold(Mechanism):
     """The counts of values that nobody has listed, without noise: of a random sample, and only of frequent values.
 
     Each person's device tosses a coin, and sends the plain value with the probability ``sample_rate``, or else nothing.
@@ -72,6 +69,9 @@ class SampleAndThreshold(ByName):
     """
 
     __slots__ = ("_delta", "_epsilon", "_relation", "_sample_rate", "_threshold")
+
+    _parameters = ("epsilon", "threshold", "sample_rate", "relation")
+    _reason = "its release has the standard error of each count"
 
     def __init__(
         self,
@@ -123,13 +123,6 @@ class SampleAndThreshold(ByName):
     def relation(self) -> Relation:
         """The neighbouring relation, "add/remove" or "substitute"."""
         return self._relation
-
-    @property
-    def cost(self) -> PrivacyCost:
-        """The cost of one release; that of a person with several values is `dpnoise.accounting.group_privacy` of it."""
-        from dpnoise.accounting import PrivacyCost  # reports alone do not need it
-
-        return PrivacyCost(self.epsilon, self.delta, self.relation)
 
     def sample(self, values: Values, *, threads: int | None = None, rng: Rng = None) -> list[Any]:
         """Decide who takes part, as each person's device does, for any number of people at once.
@@ -210,9 +203,6 @@ class SampleAndThreshold(ByName):
         if not isinstance(x, ThresholdAccumulator):
             _interchange.counts(x, "values")
 
-    def _loss(self) -> PrivacyCost:
-        return self.cost
-
     def _check_own(self, collected: object) -> None:
         if isinstance(collected, ThresholdAccumulator) and collected.protocol != self:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
@@ -241,22 +231,6 @@ class SampleAndThreshold(ByName):
             middle = (low + high) // 2
             low, high = (low, middle) if is_enough(middle) else (middle, high)
         return high
-
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("epsilon", "threshold", "sample_rate", "relation")}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SampleAndThreshold) and self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values().values()))
-
-    def __repr__(self) -> str:
-        """Show what determines the rest."""
-        return f"SampleAndThreshold({', '.join(f'{name}={value!r}' for name, value in self._values().items())})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(SampleAndThreshold, **self._values()), ()
 
 
 class ThresholdAccumulator:
