@@ -55,8 +55,8 @@ test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the
 	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --ignore=tests/clients \
 		--numprocesses auto --dist worksteal
 
-test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests, with as many samples as find the planted faults
-	$(BIN)/python -m pytest -m long --ignore=tests/engines --ignore=tests/clients --numprocesses auto --dist worksteal
+test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests but the examples, with as many samples as find the planted faults
+	$(BIN)/python -m pytest -m long tests/api tests/statistical --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
