@@ -14,6 +14,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from refusals import refuses
@@ -322,6 +324,43 @@ def test_accumulators_merge_and_go_to_other_processes() -> None:
     assert PROTOCOL.release(total).reports.tolist() == [3]
 
 
+def test_reports_are_released_once() -> None:
+    """The difference of two counts of the same reports would show those that came between."""
+    total, late = counted(PROTOCOL, ["tea"] * 20), counted(PROTOCOL, ["tea"])
+    first = PROTOCOL.release(total)
+    assert PROTOCOL.release(total).reports.tolist() == first.reports.tolist(), "the same counts again say nothing"
+    for again in (total, pickle.loads(pickle.dumps(total))):  # noqa: S301
+        refuses(ParameterError, "and this one has been released: reports", again.add, ["tea"])
+        refuses(ParameterError, "and this one has been released: reports", again.merge, late)
+        refuses(ParameterError, "and this one has been released: reports", late.merge, again)
+    assert PROTOCOL.release(total).reports.tolist() == [20]
+    refuses(ParameterError, "other must be another accumulator, got the same one", late.merge, late)
+    assert late._counts == {"tea": 1}
+
+
+def test_reports_are_merged_once() -> None:
+    part, total = counted(PROTOCOL, ["tea"] * 5), PROTOCOL.accumulator()
+    total.merge(part)
+    for call, value in ((total.merge, part), (part.add, ["tea"]), (part.merge, total), (PROTOCOL.release, part)):
+        refuses(ParameterError, "this one has been merged into another one: reports", call, value)
+    assert PROTOCOL.release(total).reports.tolist() == [5]
+
+
+@pytest.mark.parametrize("library", [pa.array, lambda x: pd.array(x, "Int64"), lambda x: pl.Series(x, dtype=pl.Int64)])
+def test_a_missing_row_changes_no_value(library: Callable[[list[Any]], Any]) -> None:
+    """Integers beside a missing value would be floats, and other ones."""
+    everybody = local.SampleAndThreshold(epsilon=32.0, threshold=3, sample_rate=1 - 2.0**-53)
+    for missing in ([], [None]):
+        assert everybody.release(library([2**53 + 1] * 5 + missing)).values == [2**53 + 1]
+        assert everybody.sample(library([2**53 + 1] * 5 + missing)) == [2**53 + 1] * 5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_refused_does_not_depend_on_the_sample(seed: int) -> None:
+    with pytest.raises(TypeError, match="values must be of texts"):
+        PROTOCOL.release(["tea"] * 9 + [1], rng=SeededRng(seed))
+
+
 def test_a_ledger_and_an_accountant_take_it(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "collection.db", epsilon=1.5, delta=0.5)
     assert ledger.release(PROTOCOL, counted(PROTOCOL, ["tea"] * 5)).values == ["tea"]
@@ -343,7 +382,7 @@ def test_rare_values_and_the_number_of_reports_are_not_shown() -> None:
         assert "xyzzy" not in text
         assert "779" not in text
     with pytest.raises(TypeError) as refused:
-        accumulator.add([17, 18])
+        counted(PROTOCOL, ["xyzzy"]).add([17, 18])
     assert str(refused.value) == "reports must be texts, as those before, got numbers"
 
 

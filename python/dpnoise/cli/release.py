@@ -90,8 +90,8 @@ def release(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="histogram without edges and domain: the probability that a value of one person shows; frequent: that "
-            "the release fails to protect somebody.",
+            help="histogram without edges and domain: the probability that a value of one person shows; frequent: the "
+            "privacy parameter delta.",
         ),
     ] = None,
     threshold: Annotated[
@@ -152,8 +152,8 @@ def release(
     probability --level, where that is known; a table rounds both to two digits of the error, and --json and files do
     not. What clamping to --bounds does to the answer is private, and not in the error.
 
-    Private are IN and, by add/remove, the number of its rows; of these two only the progress on a terminal shows the
-    latter. All options are public: choose bounds, edges and domain without looking at the data.
+    Private are IN and, by add/remove and of reports, the number of its rows; of these two only the progress on a
+    terminal shows the latter. All options are public: choose bounds, edges and domain without looking at the data.
 
     The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
     nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.

@@ -55,9 +55,9 @@ class Protocol(Specification):
         -----
         The epsilon is that of `dpnoise.accounting.amplify_by_shuffling`, which holds for every protocol, or, if that is
         smaller, that of the privacy blanket of this protocol with its exact probabilities: for randomised response,
-        unary encodings without a memo, Hadamard response, subset selection and projective geometry response; or, for
-        the other protocols that count values, of k = 2 values, that of every randomiser of one of two values. All are
-        computed from above, and the ``bound`` says which one it is.
+        unary encodings without a memo, local hashing, Hadamard response, subset selection and projective geometry
+        response; or, for the other protocols that count values, of k = 2 values, that of every randomiser of one of two
+        values. All are computed from above, and the ``bound`` says which one it is.
 
         References
         ----------

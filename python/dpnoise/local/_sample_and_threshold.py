@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, s
 from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli
 from dpnoise.sensitivity import Relation
+
+_RELEASED: Final = "has been released"
 
 
 class SampleAndThreshold(Mechanism):
@@ -138,9 +140,11 @@ class SampleAndThreshold(Mechanism):
         Returns
         -------
         list
-            The values of those who take part, in their order, which the shuffler must remove.
+            The values of those who take part, in their order, which the shuffler must remove. They are for an
+            `accumulator`: `release` of a list would draw a sample of the sample.
         """
-        column = _interchange.column_of(values, "values")
+        # Beside a missing value integers would become floats, and so one missing row would change many values.
+        column = _interchange.column_of(values, "values", missing=False)
         reports: list[Any] = column[bernoulli(self._sample_rate, len(column), threads=threads, rng=rng)].tolist()
         if column.dtype.kind in "biuSU":
             return reports
@@ -160,8 +164,9 @@ class SampleAndThreshold(Mechanism):
     ) -> ThresholdEstimate:
         """Release the frequent values, and estimate how many people have each of them.
 
-        Every call is a release with a `cost` of its own, unless it is of the same reports: take one, of all reports.
-        `dpnoise.accounting.Ledger.release` pays for it.
+        Every sample is a release with a `cost` of its own, for which `dpnoise.accounting.Ledger.release` pays. Each
+        report may be in one release only: two counts of it, before and after others came, show single reports. So an
+        accumulator takes no more reports after its release.
 
         Parameters
         ----------
@@ -170,8 +175,8 @@ class SampleAndThreshold(Mechanism):
             `sample`: then the sample is drawn here.
         level, simultaneous, rng : as everywhere
         """
-        self._check_own(collected)
         level = checked_level(level)
+        self._check(collected)
         if not isinstance(collected, ThresholdAccumulator):
             values, collected = collected, self.accumulator()
             collected.add(self.sample(values, rng=rng))
@@ -183,6 +188,7 @@ class SampleAndThreshold(Mechanism):
         counts_of_all, standard_errors = reports / rate, np.sqrt(reports * (1 - rate)) / rate
         lower, upper = intervals(counts_of_all, standard_errors, quantile)
         reports.flags.writeable = False
+        collected._end = _RELEASED
         return ThresholdEstimate(
             values=[value for value, _ in frequent],
             reports=reports,
@@ -199,13 +205,12 @@ class SampleAndThreshold(Mechanism):
 
     def _check(self, x: Any) -> None:
         """Refuse, before a ledger pays, what cannot be released."""
-        self._check_own(x)
         if not isinstance(x, ThresholdAccumulator):
             _interchange.counts(x, "values")
-
-    def _check_own(self, collected: object) -> None:
-        if isinstance(collected, ThresholdAccumulator) and collected.protocol != self:
-            raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
+        elif x.protocol != self:
+            raise ParameterError(f"collected must be of {self!r}, got an accumulator of {x.protocol!r}")
+        elif x._end != _RELEASED:  # whose release again is the same one
+            x._check_open("collected")
 
     def visible_from(self, level: float = 0.95) -> int:
         """Return how many people must have a value for it to be released with this probability.
@@ -237,7 +242,8 @@ class ThresholdAccumulator:
     """The collector's counts of reports: **private**, as they include the values of single people.
 
     Only the result of `SampleAndThreshold.release` may leave the collector. A pickle, for another process of the
-    collector, has all counts: protect it like the reports.
+    collector, has all counts: protect it like the reports. The guarantee needs each report to be counted once: a batch
+    that is added twice, or an accumulator that is merged twice, makes one person two.
 
     Parameters
     ----------
@@ -245,13 +251,14 @@ class ThresholdAccumulator:
         What the reports are of, as `SampleAndThreshold.accumulator` gives it.
     """
 
-    __slots__ = ("_counts", "_protocol")
+    __slots__ = ("_counts", "_end", "_protocol")
 
     def __init__(self, protocol: SampleAndThreshold) -> None:
         if not isinstance(protocol, SampleAndThreshold):
             raise TypeError(f"protocol must be a SampleAndThreshold, got {type(protocol).__name__}")
         self._protocol = protocol
         self._counts: Counter[Any] = Counter()
+        self._end: str | None = None
 
     @property
     def protocol(self) -> SampleAndThreshold:
@@ -265,23 +272,41 @@ class ThresholdAccumulator:
         ----------
         reports : array_like
             As `SampleAndThreshold.sample` gave them: all texts, all numbers or all booleans. Missing values are left
-            out.
+            out. They are taken for a sample: **values of all people would be released unprotected.**
+
+        Raises
+        ------
+        ParameterError
+            After a release.
         """
+        self._check_open("reports")
         self._add(_interchange.counts(reports, "reports"), "reports")
 
     def merge(self, other: ThresholdAccumulator) -> None:
-        """Add the counts of another accumulator. Merging the same one twice counts its reports twice.
+        """Add the counts of another accumulator, which holds other reports.
 
         Parameters
         ----------
         other : ThresholdAccumulator
-            Of the same protocol. It does not change.
+            Of the same protocol, and neither released nor merged before. Its reports are in this one from now on.
         """
         if not isinstance(other, ThresholdAccumulator):
             raise TypeError(f"other must be a ThresholdAccumulator, got {type(other).__name__}")
         if other._protocol != self._protocol:
             raise ParameterError(f"other must be an accumulator of {self._protocol!r}, got one of {other._protocol!r}")
+        if other is self:
+            raise ParameterError("other must be another accumulator, got the same one: its reports would count twice")
+        self._check_open("other")
+        other._check_open("other")
         self._add(other._counts, "other")
+        other._end = "has been merged into another one"
+
+    def _check_open(self, name: str) -> None:
+        if self._end is not None:
+            raise ParameterError(
+                f"{name} must be of an accumulator that takes reports, and this one {self._end}: reports that are "
+                f"counted in two releases are not protected"
+            )
 
     def _add(self, counts: dict[Any, int], name: str) -> None:
         kinds = [_interchange.common_kind(islice(some, 1)) for some in (self._counts, counts) if some]
