@@ -19,6 +19,9 @@ Examples
 4
 """
 
+from typing import TYPE_CHECKING
+
+from dpnoise._errors import lazily
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._attributes import AttributesAccumulator, AttributesProtocol, Sampled, Split
 from dpnoise.local._categories import (
@@ -51,7 +54,6 @@ from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, 
 from dpnoise.local._protocol import COUNTER_LIMIT, FrequencyProtocol, Protocol, protocol_from_json
 from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
 from dpnoise.local._rappor import Rappor, RapporEstimate
-from dpnoise.local._sample_and_threshold import SampleAndThreshold, ThresholdAccumulator, ThresholdEstimate
 from dpnoise.local._sketches import (
     CountMeanSketch,
     HadamardCountMeanSketch,
@@ -136,3 +138,10 @@ __all__ = [
     "protocol_from_json",
     "read_messages",
 ]
+
+if TYPE_CHECKING:
+    from dpnoise.local._sample_and_threshold import SampleAndThreshold, ThresholdAccumulator, ThresholdEstimate
+else:  # a mechanism, which imports the accounting that reports do not need
+    __getattr__, __dir__ = lazily(
+        __name__, __all__, _sample_and_threshold="SampleAndThreshold ThresholdAccumulator ThresholdEstimate"
+    )
