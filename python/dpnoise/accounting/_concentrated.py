@@ -9,8 +9,8 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real_down, real_up
-from dpnoise.accounting._cost import QUICK, PrivacyCost, above, precise
+from dpnoise._parameters import real_down
+from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
 
 Method = Literal["tight", "simple"]
 
@@ -78,7 +78,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_epsilon(0.1, delta=1e-6), 4), round(zcdp_epsilon(0.1, delta=1e-6, method="simple"), 4)
     (2.1419, 2.4508)
     """
-    rho, delta = _checked(rho, "rho", real_up), _checked_delta(delta)
+    rho, delta = finite(rho, "rho"), _checked_delta(delta)
     _check_method(method)
     if rho == 0:
         return 0.0
@@ -114,7 +114,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
     >>> round(zcdp_delta(0.1, epsilon=2.5), 9)
     1.6e-08
     """
-    rho, epsilon = _checked(rho, "rho", real_up), _checked(epsilon, "epsilon", real_down)
+    rho, epsilon = finite(rho, "rho"), finite(epsilon, "epsilon", real_down)
     _check_method(method)
     if rho == 0:
         return 0.0
@@ -152,7 +152,7 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_rho(epsilon=1.0, delta=1e-6), 4)
     0.0244
     """
-    epsilon, delta = _checked(epsilon, "epsilon", real_down), _checked_delta(delta)
+    epsilon, delta = finite(epsilon, "epsilon", real_down), _checked_delta(delta)
     _check_method(method)
     if epsilon == 0:
         raise ParameterError("epsilon must be positive and finite, got 0.0")
@@ -174,13 +174,6 @@ def _root(function: Callable[[float], float]) -> float:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (low, middle) if function(middle) > 0 else (middle, high)
     return high
-
-
-def _checked(value: float, name: str, read: Callable[[float, str], float]) -> float:
-    number = read(value, name)
-    if not (math.isfinite(number) and number >= 0):
-        raise ParameterError(f"{name} must be zero or more and finite, got {number!r}")
-    return number
 
 
 def _checked_delta(value: float) -> float:

@@ -8,7 +8,7 @@ rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
@@ -196,7 +196,7 @@ class RenyiCost(Cost):
         checked = {}
         for order, value in sorted(self.divergences.items()):
             name = f"divergences[{order!r}]"
-            checked[integer(order, "divergences: an order", range(2, 2**53))] = _finite(value, name)
+            checked[integer(order, "divergences: an order", range(2, 2**53))] = finite(value, name)
         if self.relation is not None:
             check_relation(self.relation)
         object.__setattr__(self, "divergences", checked)
@@ -205,8 +205,8 @@ class RenyiCost(Cost):
         return hash((tuple(self.divergences.items()), self.relation))
 
 
-def _finite(value: float, name: str) -> float:
-    number = real_up(value, name)
+def finite(value: float, name: str, read: Callable[[float, str], float] = real_up) -> float:
+    number = read(value, name)
     if not (math.isfinite(number) and number >= 0):
         raise ParameterError(f"{name} must be zero or more and finite, got {number!r}")
     return number
@@ -214,7 +214,7 @@ def _finite(value: float, name: str) -> float:
 
 def _check(cost: PrivacyCost | ZcdpCost, name: str) -> None:
     """Check a cost with a delta, and round its numbers up to floats."""
-    amount, delta = _finite(getattr(cost, name), name), real_up(cost.delta, "delta")
+    amount, delta = finite(getattr(cost, name), name), real_up(cost.delta, "delta")
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
     if cost.relation is not None:

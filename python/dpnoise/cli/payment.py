@@ -7,8 +7,7 @@ from dpnoise._files import NotWritten
 from dpnoise.accounting import Ledger, LedgerError
 from dpnoise.cli.console import message_of
 from dpnoise.cli.delivery import OutputError
-from dpnoise.local import SampleAndThreshold
-from dpnoise.queries import Query
+from dpnoise.mechanisms import Mechanism
 
 
 class Undelivered(OutputError):
@@ -41,7 +40,7 @@ class Sale:
         self.arrived: list[str] = []
         """The places that the answer has reached, in words."""
 
-    def release(self, question: Query | SampleAndThreshold, data: Any, label: str) -> Any:
+    def release(self, question: Mechanism, data: Any, label: str) -> Any:
         answer = question.release(data) if self.purse is None else self.purse.release(question, data, label)
         self.drawn = True
         return answer

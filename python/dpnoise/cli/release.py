@@ -29,23 +29,15 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import (
-    AsJson,
-    Quiet,
-    RelationOption,
-    read_domain,
-    two_numbers,
-    whole_number,
-)
+from dpnoise.cli.options import AsJson, Quiet, RelationOption, read_domain, two_numbers, whole_number
 from dpnoise.cli.payment import Purse, Sale
+from dpnoise.mechanisms import Mechanism
 
 _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
 QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram", "frequent"]
-
-_Question: TypeAlias = queries.Query | local.SampleAndThreshold
 
 _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
     "sum": queries.Sum,
@@ -261,7 +253,7 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
 
 def _question(
     query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: float | None
-) -> _Question:
+) -> Mechanism:
     if query == "count":
         return queries.Count(**parameters)
     if query == "frequent":
@@ -284,7 +276,7 @@ def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
 
 
 def _record(
-    question: _Question,
+    question: Mechanism,
     answer: Any,
     level: float,
     source: Path,
@@ -294,15 +286,17 @@ def _record(
     size: int,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     answers = _answers(question, answer)
+    cost: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     if isinstance(question, local.SampleAndThreshold):
         quantile = NormalDist().inv_cdf(0.5 + level / 2)
         error, errors, unknown = None, (quantile * answer.standard_errors).tolist(), None
+        cost |= {name: getattr(question, name) for name in ("threshold", "sample_rate")}
+        cost["visible_from"] = question.visible_from(level)
     else:
         public = size if rows is None and question.relation == "substitute" else rows
         error, unknown = _error_of(question, level, public)
         errors = [error] * len(answers)
     about = {"command": "release", "input": str(source), "column": column, "query": query}
-    cost: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     columns: dict[str, list[Any]] = {
         "group": [group for group, _ in answers],
         "answer": [number for _, number in answers],
@@ -310,13 +304,10 @@ def _record(
     }
     rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
     bounds = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
-    if isinstance(question, local.SampleAndThreshold):
-        names = ("threshold", "sample_rate")
-        cost |= {name: getattr(question, name) for name in names} | {"visible_from": question.visible_from(level)}
     return {**about, **cost, "level": level, "rows": rows, **bounds}, columns
 
 
-def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[float | None, str | None]:
+def _error_of(question: Mechanism, level: float, rows: int | None) -> tuple[float | None, str | None]:
     """Return the error of each number from the noise, or why it is unknown; the number of rows is public."""
     try:
         if isinstance(question, queries.Mean | queries.Variance):
@@ -326,7 +317,7 @@ def _error_of(question: queries.Query, level: float, rows: int | None) -> tuple[
         return None, str(reason).replace("error(rows=...)", "--rows")
 
 
-def _show(question: _Question, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
+def _show(question: Mechanism, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
     if as_json:
         print(to_json({**about, "answers": tables.records(columns)}))
         return
@@ -352,7 +343,7 @@ def _show(question: _Question, about: dict[str, Any], columns: dict[str, list[An
         print(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
-def _answers(question: _Question, answer: Any) -> list[tuple[str, float]]:
+def _answers(question: Mechanism, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
         edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
         names = [f"[{low}, {high})" for low, high in pairwise(edges)]
