@@ -153,7 +153,7 @@ class X86_64(Step):
             self._move_stack(8)
         elif operands[0].register == "rsp" and name not in ("cmp", "test"):
             self._set_stack(*operands[1:])
-        elif name == "prefetcht0":
+        elif name in ("prefetcht0", "prefetcht1"):
             self._place(operands[0])
         elif name == "lea":
             self._write(operands[0], self._address(operands[1]))

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes32, Lanes64, Vectors, Widen};
+use super::lanes::{self, Lanes32, Lanes64, Vectors, Widen};
 
 /// Rows are padded with zeros to a multiple of this many numbers, which is also the number of partial sums of squares.
 pub const LANES: usize = 32;
@@ -197,9 +197,9 @@ unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, soon: &[T], su
                 *total = [S::U64::load_f64(sums), S::U64::load_f64(&sums[S::U64::N..])];
             }
             for numbers in row.chunks_exact(LANES) {
-                prefetch::<S, _, LANES>(numbers, AHEAD);
+                prefetch::<_, LANES>(numbers, AHEAD);
                 if let Some(soon) = soon.next() {
-                    prefetch::<S, _, { LANES / 2 }>(soon, 0);
+                    prefetch::<_, { LANES / 2 }>(soon, 0);
                 }
                 for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                     *total = add_squared::<S, _>(numbers, *total);
@@ -214,14 +214,10 @@ unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, soon: &[T], su
 }
 
 /// Prefetches `COUNT` numbers, those `ahead` bytes after the start of `numbers`.
-///
-/// # Safety
-/// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn prefetch<S: Vectors, T, const COUNT: usize>(numbers: &[T], ahead: usize) {
+fn prefetch<T, const COUNT: usize>(numbers: &[T], ahead: usize) {
     for offset in (0..COUNT * size_of::<T>()).step_by(LINE) {
-        // SAFETY: passed on from the caller.
-        unsafe { S::U64::prefetch(numbers.as_ptr().cast::<u8>().wrapping_add(ahead).wrapping_add(offset)) }
+        lanes::prefetch::<false>(numbers.as_ptr().cast::<u8>().wrapping_add(ahead).wrapping_add(offset));
     }
 }
 
@@ -262,9 +258,9 @@ unsafe fn scaled<S: Vectors, T: Real>(
             let factors = factors.scales.iter().zip(&factors.masks);
             for (row, (&scale, &mask)) in rows.chunks_exact(stride).zip(factors) {
                 let numbers = &row[first..][..LANES];
-                prefetch::<S, _, LANES>(numbers, ahead);
+                prefetch::<_, LANES>(numbers, ahead);
                 if let Some(soon) = soon.next() {
-                    prefetch::<S, _, { LANES / 2 }>(soon, 0);
+                    prefetch::<_, { LANES / 2 }>(soon, 0);
                 }
                 for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                     *total = add_product::<S, _>(numbers, scale, mask.cast_unsigned(), *total);

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes64, Vectors};
+use super::lanes::{Vectors, prefetch};
 
 /// Weights are multiples of 2^-this.
 pub const WEIGHT_BITS: u32 = 12;
@@ -47,30 +47,21 @@ unsafe fn subtract<S: Vectors>(tile: &[[i64; TILE]], weights: &[u32], sums: &mut
     let (groups, last) = tile.as_chunks::<ROWS>();
     let (group_weights, last_weights) = weights.as_chunks::<ROWS>();
     for (rows, weights) in groups.iter().zip(group_weights) {
-        // SAFETY: passed on from the caller.
-        unsafe { add_weighted::<S, ROWS>(rows, weights, sums) };
+        add_weighted(rows, weights, sums);
     }
     for (row, weight) in last.iter().zip(last_weights) {
-        // SAFETY: passed on from the caller.
-        unsafe { add_weighted::<S, 1>(core::array::from_ref(row), &[*weight], sums) };
+        add_weighted(core::array::from_ref(row), &[*weight], sums);
     }
     for (noise, &mut sum) in noise.iter_mut().zip(sums) {
         *noise = noise.wrapping_sub(sum >> WEIGHT_BITS);
     }
 }
 
-/// # Safety
-/// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_weighted<S: Vectors, const N: usize>(
-    rows: &[[i64; TILE]; N],
-    weights: &[u32; N],
-    sums: &mut [i64; TILE],
-) {
+fn add_weighted<const N: usize>(rows: &[[i64; TILE]; N], weights: &[u32; N], sums: &mut [i64; TILE]) {
     for (line, sums) in sums.as_chunks_mut::<LINE>().0.iter_mut().enumerate() {
         for row in rows {
-            // SAFETY: passed on from the caller; a prefetch reads nothing.
-            unsafe { S::U64::prefetch(row[line * LINE..].as_ptr().wrapping_add(ROWS * TILE).cast()) };
+            prefetch::<false>(row[line * LINE..].as_ptr().wrapping_add(ROWS * TILE).cast());
         }
         for (i, sum) in sums.iter_mut().enumerate() {
             let (mut low, mut high) = (sum.cast_unsigned(), 0u64);

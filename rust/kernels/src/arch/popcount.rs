@@ -12,7 +12,7 @@ use core::hint::black_box;
 use core::iter;
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes64, Vectors};
+use super::lanes::{Lanes64, Vectors, prefetch};
 use crate::memory::{OutOfMemory, collected};
 
 /// The bytes of a strip, and its words.
@@ -36,6 +36,11 @@ const BLOCK_BYTES: usize = 1 << 13;
 /// as some hardware prefetchers follow no other order. In cache that would cost up to 20 %. On Emerald Rapids it leaves six
 /// widths 5 % slower and rows of 128 bytes 20 % faster.
 const FROM_MEMORY_BYTES: usize = 1 << 24;
+
+/// How far ahead of a block from memory is prefetched for vectors that fill a line: more than the first-level cache holds,
+/// so into the second, where the reading line by line finds it. With AVX-512 on Zen 4 that takes the kernel from 0.39 to
+/// 0.80 of the rate of reading to 0.77 to 0.96. With AVX2 on Zen 3 the next block, in the first, is up to 10 % faster.
+const FAR_BYTES: usize = 1 << 15;
 
 /// The bytes of a cache line; where lines are longer, some are read twice.
 const LINE_BYTES: usize = 64;
@@ -131,22 +136,29 @@ unsafe fn add_block<S: Vectors>(block: &[u8], super_row: usize, from_memory: boo
     if from_memory {
         block.iter().step_by(LINE_BYTES).for_each(|&byte| _ = black_box(byte));
     }
+    let far = from_memory && S::U64::N == STRIP_WORDS;
     let strips = counters.len();
     let ahead = (BLOCK_BYTES * strips).div_ceil(block.len());
     for (i, counter) in counters.iter_mut().enumerate() {
         for word in (0..STRIP_WORDS).step_by(S::U64::N) {
             let at = strip_start(i, super_row) + 8 * word;
             let soon = if from_memory {
-                // The next block, in the order of memory.
+                // In the order of memory.
                 let counted = (i * STRIP_WORDS + word) * 8 * (block.len() / super_row);
-                Soon { first: block.len() + counted, step: 8 * S::U64::N }
+                Soon { first: if far { FAR_BYTES } else { block.len() } + counted, step: 8 * S::U64::N }
             } else {
                 // What is counted BLOCK_BYTES later: strip by strip, then the strips of the next block.
                 let (blocks, strip) = ((i + ahead) / strips, (i + ahead) % strips);
                 Soon { first: blocks * block.len() + strip_start(strip, super_row) + 8 * word, step: super_row }
             };
             // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
-            unsafe { add_words::<S::U64>(block, super_row, at, soon, word, counter) };
+            unsafe {
+                if far {
+                    add_words::<S::U64, true>(block, super_row, at, soon, word, counter);
+                } else {
+                    add_words::<S::U64, false>(block, super_row, at, soon, word, counter);
+                }
+            }
         }
     }
 }
@@ -162,7 +174,7 @@ struct Soon {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_words<V: Lanes64>(
+unsafe fn add_words<V: Lanes64, const FAR: bool>(
     block: &[u8],
     super_row: usize,
     at: usize,
@@ -187,7 +199,7 @@ unsafe fn add_words<V: Lanes64>(
             let mut words = group[at..].as_ptr();
             for carry in &mut carries {
                 *carry = V::load_le_bytes(core::slice::from_raw_parts(words, 8 * V::N));
-                V::prefetch(soon_at);
+                prefetch::<FAR>(soon_at);
                 words = words.wrapping_add(super_row);
                 soon_at = soon_at.wrapping_add(soon.step);
             }

@@ -111,7 +111,6 @@ impl Lanes64 for Words64 {
         fn load_le_bytes(source: &[u8]) -> Self { Self(load::<_, 32>(source)) }
         fn store(self, target: &mut [i64]) { store::<_, 4>(self.0, target) }
         fn store_le_bytes(self, target: &mut [u8]) { store::<_, 32>(self.0, target) }
-        fn prefetch(address: *const u8) { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 
         fn add(self, other: Self) -> Self { Self(_mm256_add_epi64(self.0, other.0)) }
         fn sub(self, other: Self) -> Self { Self(_mm256_sub_epi64(self.0, other.0)) }

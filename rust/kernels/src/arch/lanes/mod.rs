@@ -50,6 +50,20 @@ pub(super) use avx512::Avx512;
 pub(super) use neon::Neon;
 pub(super) use portable::Portable;
 
+/// Prefetches the cache line of `address`, which may be any address; where `FAR`, no nearer than the second-level cache.
+/// Only x86-64 has a stable intrinsic for it.
+#[inline(always)]
+pub(super) fn prefetch<const FAR: bool>(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: all CPUs of the target have SSE, and a prefetch reads nothing.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        if FAR { _mm_prefetch::<_MM_HINT_T1>(address.cast()) } else { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// The vector types of an instruction set.
 pub(super) trait Vectors {
     /// The number of vector registers.
@@ -156,8 +170,6 @@ pub(super) trait Lanes64: Copy {
     /// places behind them; `target` has at least `N` words. Returns how many were chosen. Addresses depend only on
     /// `keep`, which may be declassified (Theorem 1).
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize;
-    /// Prefetches the cache line of `address`, which may be any address.
-    unsafe fn prefetch(address: *const u8);
 
     /// The sum modulo 2^64.
     unsafe fn add(self, other: Self) -> Self;

@@ -87,10 +87,6 @@ impl Lanes64 for Words64 {
         keep.count_ones() as usize
     }
 
-    // There is no stable intrinsic for it, and no gain has been measured.
-    #[inline(always)]
-    unsafe fn prefetch(_: *const u8) {}
-
     intrinsics! {
         fn splat(word: u64) -> Self { Self([vdupq_n_u64(word); 2]) }
         fn load(source: &[i64]) -> Self { Self(load(source)) }

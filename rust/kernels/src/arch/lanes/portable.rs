@@ -90,9 +90,6 @@ impl<const N: usize> Lanes64 for Words64<N> {
     }
 
     #[inline(always)]
-    unsafe fn prefetch(_: *const u8) {}
-
-    #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         self.zip(other, u64::wrapping_add)
     }
