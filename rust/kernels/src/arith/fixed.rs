@@ -228,25 +228,26 @@ impl<L: Limbs> Fixed<L> {
     /// When the product is 2^64 or more.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
-        let (limbs, mut product) = (self.limbs(), Self::zero(self.limbs()));
+        let limbs = self.limbs();
+        let mut product = Self::zero(limbs);
         let (own, others) = (self.0.as_ref(), other.0.as_ref());
-        // The sum of a column of products, and what the columns before it carried, is `high` 2^128 + `low`.
-        let mut low = 0u128;
-        for column in 0..=2 * limbs {
-            let (first, last) = (column.saturating_sub(limbs), column.min(limbs));
-            let mut high = 0u64;
-            for i in first..=last {
-                let (a, b) = (own[i], others[column - i]);
-                let (sum, carry) = low.overflowing_add(u128::from(a) * u128::from(b));
-                low = sum;
-                high = high.wrapping_add(u64::from(carry)); // of as many as there are limbs; a check would be a jump
+        let mut overflow = 0;
+        for (row, &factor) in own.iter().enumerate() {
+            // The lowest limb of the sum so far has no more to come, and is dropped, but for the last row.
+            let dropped = usize::from(row < limbs);
+            let (mut carry, sums) = (0, product.0.as_mut());
+            for (i, &limb) in others.iter().enumerate() {
+                let sum = u128::from(factor) * u128::from(limb) + u128::from(sums[i]) + carry;
+                sums[i.saturating_sub(dropped)] = sum as u64;
+                carry = sum >> 64;
             }
-            if column >= limbs {
-                product.0.as_mut()[column - limbs] = low as u64;
+            if dropped == 1 {
+                sums[limbs] = carry as u64;
+            } else {
+                overflow = carry;
             }
-            low = low >> 64 | u128::from(high) << 64;
         }
-        assert!(declassify(Reason::Overflow, low == 0), "fixed-point overflow");
+        assert!(declassify(Reason::Overflow, overflow == 0), "fixed-point overflow");
         product
     }
 
@@ -278,23 +279,27 @@ impl<L: Limbs> Fixed<L> {
         self
     }
 
-    /// `1 / self`, rounded down, for a public `self` in (1/2, 1].
+    /// `1 / self`, at most 4 ulps too small, for a public `self` from 1/2 to 2^16, with 2 limbs or more.
+    ///
+    /// By Newton's method. Let y be an approximation from below and e = 1 - `self` y. Then 1 / `self` is y (1 + e + e^2/(1 - e)).
+    /// Below, e is at most one ulp too large, and y, which is at most 2, is multiplied by it and rounded down: y (1 + e) less
+    /// two ulps is from below, too, and at most 2 e^2 / (1 - e) and three ulps too small.
+    ///
+    /// # Panics
+    /// When there is one limb.
     #[must_use]
     pub fn reciprocal_vartime(&self) -> Self {
-        let limbs = self.limbs();
-        let mut quotient = Self::from_integer(1, limbs);
-        let mut remainder = Self::from_integer(1, limbs).minus(self);
-        for limb in quotient.0.as_mut()[..limbs].iter_mut().rev() {
-            for _ in 0..64 {
-                remainder = remainder.times_integer(2);
-                let bit = !remainder.is_less(self);
-                if bit {
-                    remainder = remainder.minus(self);
-                }
-                *limb = *limb << 1 | u64::from(bit);
-            }
+        let one = Self::from_integer(1, self.limbs());
+        // The first e is between 0 and 2^-44.
+        let first = (1.0 - power_of_two(-45)) / self.to_f64_vartime();
+        let mut y = Self::from_f64_vartime(first, self.limbs()).expect("60 bits suffice");
+        let mut bits = 44;
+        while bits <= 64 * self.limbs() + 2 {
+            let error = one.clone().minus(&self.times(&y));
+            y = y.times(&error).plus(&y).minus_ulps(2);
+            bits *= 2;
         }
-        quotient
+        y
     }
 
     /// `self * 2^-shift`, rounded down.
@@ -402,9 +407,20 @@ mod tests {
         assert_eq!(Fixed::from_f64_vartime(0.75, 1), Some(Fixed(vec![3 << 62, 0])));
         assert_eq!(Fixed::<Vec<u64>>::from_f64_vartime(2f64.powi(-65), 1), None);
         assert!(Fixed::<Vec<u64>>::from_f64_vartime(5e-324, 17).is_some());
-        let two_thirds: Fixed = Fixed::from_ratio_vartime(2, 3, 4);
-        let reciprocal = big(&two_thirds.reciprocal_vartime());
-        assert_eq!(reciprocal, (BigUint::from(1u32) << 512u32) / big(&two_thirds));
+    }
+
+    #[test]
+    fn reciprocals_are_from_below() {
+        for limbs in [2, 3, 4, 9, 17] {
+            for (numerator, denominator) in
+                [(1, 2), (2, 3), (1, 1), ((1 << 90) + 1, 1 << 90), (22, 7), (126, 1), (65_535, 2)]
+            {
+                let x: Fixed = Fixed::from_ratio_vartime(numerator, denominator, limbs);
+                let exact = (BigUint::from(1u32) << (128 * limbs)) / big(&x);
+                let found = big(&x.reciprocal_vartime());
+                assert!(found <= exact && exact - found <= BigUint::from(4u32), "{limbs} {numerator}/{denominator}");
+            }
+        }
     }
 
     #[test]
