@@ -247,8 +247,9 @@ def test_an_exhausted_script_leaves_no_noise_behind() -> None:
     ("scale", "expected"),
     [
         (1e-3, [0, 0, 0, 0, 0, 0]),
-        (1, [0, 0, -1, -1, 0, 1]),
-        (10, [4, -9, -19, -11, 7, 8]),
+        (1, [-1, 0, 2, 0, -1, -3]),
+        (10, [-4, 1, 12, -21, -3, -13]),
+        (1e3, [-1035, 1079, 245, -21, -1031, -494]),
         (1e6, [-457036, 292756, -759505, -1210995, -861559, 519727]),
         (2**40, [329250416245, 350720915348, -513415477875, 619420839471, -1128229808201, 1282934706164]),
     ],
@@ -258,9 +259,9 @@ def test_seeded_values_are_stable(scale: float, expected: list[int]) -> None:
 
 
 # Few samples, some and many take their words in different groupings.
-@pytest.mark.parametrize(("n", "expected"), [(100, "7b049df007a58350"), (1000, "e41830ef9018c5eb")])
+@pytest.mark.parametrize(("n", "expected"), [(100, "1b08dd928b365944"), (1000, "75d0772de3959297")])
 def test_longer_seeded_draws_are_stable(n: int, expected: str) -> None:
-    samples = samplers.discrete_laplace(1000, n, rng=hazmat.SeededRng(2026))
+    samples = samplers.discrete_laplace(10**6, n, rng=hazmat.SeededRng(2026))
     assert hashlib.sha256(samples.astype("<i8").tobytes()).hexdigest()[:16] == expected
 
 

@@ -67,7 +67,7 @@ def faults(make, values, rows, q, cap_of=lambda most: most) -> tuple[int, int]:
     """Compare all neighbours among all data, for the same subsets; give how many there are, and how many are wrong."""
     found = {}
     for data in itertools.product(values, repeat=rows):
-        votes = count(make(list(data)), 150, q, SeededRng(rows))
+        votes = count(make(list(data)), 150, q, SeededRng(rows + 1))
         # No cap can be smaller than what occurred.
         cap = cap_of(votes.most_appearances)
         found[data] = votes.winner, distance_of(replace(votes, most_appearances=min(cap, votes.most_appearances)), cap)

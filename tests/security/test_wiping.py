@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from vectors.key_stream import GROUP, key_stream
-from vectors.noise_spec import Sampler, Words, shift_for
+from vectors.noise_spec import Trials, Words, shift_for
 
 from dpnoise import Laplace, _native, hazmat
 
@@ -228,7 +228,7 @@ def test_words_that_a_bit_generator_gave_out_are_gone(known_randomness: Path) ->
 
 
 SCALE = 2**40  # samples have some 40 random bits, so that one is not mistaken for another
-SPEC = Sampler("laplace", Fraction(SCALE), shift_for("laplace", Fraction(SCALE)))
+SPEC = Trials("laplace", Fraction(SCALE), shift_for("laplace", Fraction(SCALE)))
 USUAL = f"samplers.discrete_laplace({SCALE}, 2000, threads=1)"
 REFINED = (4, 38)  # a design in which one trial in four is decided by the exact arithmetic
 FILLED = f"[out := np.empty(2000, np.int64), _native.Sampler('discrete_laplace', {SCALE}, {REFINED}).fill(out, 1)]"

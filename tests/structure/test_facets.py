@@ -29,7 +29,7 @@ OF_SAMPLERS = [
 # This is about the histogram, and coins do not use it.
 EXCEPT = {("bernoulli", "tests/vectors/test_noise.py")}
 # Places that go through this table of the core have all its samplers.
-TABLE = "ON_HISTOGRAM"
+TABLE = "INTEGER_NOISE"
 IN_TABLE = re.findall(r' name: "(\w+)"', (ROOT / "rust/core/src/samplers/mod.rs").read_text(encoding="utf-8"))
 
 BACKENDS = [path.stem for path in (ROOT / "python/dpnoise/backends").glob("[a-z]*") if path.suffix in ("", ".py")]

@@ -19,8 +19,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.vectors import noise_spec
 from tests.vectors.key_stream import chacha12
-from tests.vectors.noise_spec import Sampler, shift_for
 
 CHUNK = 1024
 """Protocols whose reports are numbers take the words for this many people at a time."""
@@ -392,7 +392,7 @@ def sums(spec: dict[str, Any], values: list[Any], words: Words) -> Iterator[int]
         shape, scale = "gaussian", Fraction(spec["sigma"])
     else:
         shape, scale = "laplace", Fraction(2 * unit) / Fraction(spec["epsilon"])
-    sampler = Sampler(shape, scale, shift_for(shape, scale))
+    sampler = noise_spec.noise(shape, scale)
     of_one = counters_of(spec)
     for first in range(0, len(values) * of_one, CHUNK):
         count = min(CHUNK, len(values) * of_one - first)

@@ -1,7 +1,7 @@
 """The noise samplers as a short, slow specification: the same words must give the same samples.
 
-It is written from rust/core/src/samplers/discrete_laplace.md and shares no code with the implementation. Numbers are
-Python ints, fractions, and mpmath floats of 600 bits.
+It is written from rust/core/src/samplers, alias.md and discrete_laplace.md, and shares no code with the implementation.
+Numbers are Python ints, fractions, and mpmath floats of 600 bits.
 """
 
 from __future__ import annotations
@@ -31,15 +31,42 @@ class Words:
         return int.from_bytes(word, "little")
 
 
-def shift_for(shape: str, scale: Fraction) -> int | None:
-    """Binary logarithm of the first bin's width, None for single bins."""
-    reach = (Fraction(189, 20) if shape == "gaussian" else Fraction(89, 2)) * scale
-    if reach <= 63:
-        return None
+def reach(shape: str, scale: Fraction) -> Fraction:
+    """Where the density falls below 2^-64 of its maximum."""
+    return (Fraction(189, 20) if shape == "gaussian" else Fraction(89, 2)) * scale
+
+
+def shift_for(shape: str, scale: Fraction) -> int:
+    """Binary logarithm of the first bin's width."""
     shift = 0
-    while 216 * 2**shift < reach:
+    while 216 * 2**shift < reach(shape, scale):
         shift += 1
     return shift
+
+
+def noise(shape: str, scale: Fraction) -> Digits | Trials:
+    """The sampler for a distribution: digits if they suffice."""
+    first = 63 if shape == "geometric" else 62
+    steps = [1] if shape == "gaussian" else [1, first, first * 63]
+    enough = [63 * step >= reach(shape, scale) for step in steps]
+    if any(enough):
+        return Digits(shape, scale, steps[: enough.index(True) + 1])
+    return Trials(shape, scale, shift_for(shape, scale))
+
+
+def alias_table(weights: list[int], capacity: int) -> list[tuple[int, int]]:
+    """For each column a threshold and an alias."""
+    rest = list(weights)
+    table = [(0, h) for h in range(BINS)]
+    short = [h for h in range(BINS) if rest[h] < capacity]
+    long = [h for h in range(BINS) if rest[h] >= capacity]
+    while short:
+        h, donor = short.pop(), long[-1]
+        table[h] = (rest[h], donor)
+        rest[donor] -= capacity - rest[h]
+        if rest[donor] < capacity:
+            short.append(long.pop())
+    return table
 
 
 def exp_neg(exponent: Fraction) -> mpmath.mpf | Fraction:
@@ -65,29 +92,103 @@ def bernoulli(words: Words, probability: mpmath.mpf | Fraction) -> bool:
 
 
 @dataclass
-class Sampler:
-    """The tables for a shape ("laplace", "gaussian" or "geometric") and a scale."""
+class Digits:
+    """The alias tables for a shape ("laplace", "gaussian" or "geometric"), a scale and the steps of its digits."""
 
     shape: str
     scale: Fraction
-    shift: int | None
+    steps: list[int]
+
+    def __post_init__(self) -> None:
+        self.signed = self.shape != "geometric"
+        self.p = [self.probabilities(i) for i in range(len(self.steps))]
+        self.counts = [[int(mpmath.ceil(p * 2**62)) - 1 for p in ps[:TAIL]] for ps in self.p]
+        self.tables = [alias_table([*counts, 2**62 - sum(counts)], 2**56) for counts in self.counts]
+
+    def f(self, x: int) -> mpmath.mpf:
+        exponent = Fraction(x * x) / (2 * self.scale**2) if self.shape == "gaussian" else Fraction(x) / self.scale
+        return mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
+
+    def probabilities(self, digit: int) -> list[mpmath.mpf]:
+        """Of the entries below 63, and of all others together."""
+        step, last = self.steps[digit], digit == len(self.steps) - 1
+        folded = self.signed and digit == 0
+        # All values of |x| or x that have an entry, in their order; further ones are below 2^-600.
+        count = 63 if not last else max(64, 600 * math.ceil(self.scale / step) + 64)
+        weights = [(2 if folded and e else 1) * self.f(step * e) for e in range(count)]
+        if folded and not last:
+            weights[0] = 1 - self.f(62)  # P(0), where the others have the sum 2 f(1) (1 - f(62)) / (1 - f(1))
+        total = mpmath.fsum(weights)
+        return [w / total for w in weights[:TAIL]] + [mpmath.fsum(weights[TAIL:]) / total]
+
+    def entry(self, words: Words, digit: int, fraction: int, column: int) -> int:
+        threshold, alias = self.tables[digit][column]
+        entry = column if fraction < threshold else alias
+        while entry == TAIL:
+            chosen, p = words.take(8) % BINS, self.p[digit]
+            count = self.counts[digit][chosen] if chosen < TAIL else 0
+            if bernoulli(words, p[chosen] * 2**62 - count):
+                return chosen if chosen < TAIL else self.tail(words, self.steps[digit])
+        return entry
+
+    def tail(self, words: Words, step: int) -> int:
+        gaussian = self.shape == "gaussian"
+        heads = mpmath.exp(-TAIL / mpmath.mpf(self.scale.numerator) ** 2 * self.scale.denominator**2)
+        while True:
+            beyond = 0
+            while bernoulli(words, heads if gaussian else self.f(step)):
+                beyond += 1
+            if not gaussian or bernoulli(words, self.f(beyond)):
+                return TAIL + beyond
+
+    def number(self, words: Words, digits: list[tuple[int, int]]) -> int:
+        value = 0
+        for i, (fraction, head) in enumerate(digits):
+            value += self.steps[i] * self.entry(words, i, fraction, head % BINS)
+            if self.signed and value == 0:
+                break
+        return -value if self.signed and digits[0][1] >= 128 else value
+
+    def read(self, words: Words) -> list[list[tuple[int, int]]]:
+        """The fraction and the byte with column and sign of each digit of 64 numbers."""
+        planes = [[[words.take(1) for _ in range(64)] for _ in range(8)] for _ in self.steps]
+        return [
+            [(sum(plane[i] << 8 * j for j, plane in enumerate(digit[:7])), digit[7][i]) for digit in planes]
+            for i in range(64)
+        ]
+
+    def samples(self, words: Words, n: int) -> list[int]:
+        """Draw ``n`` samples, block after block."""
+        values: list[int] = []
+        while (missing := n - len(values)) > 0:
+            blocks = [self.read(words) for _ in range(4 if missing >= 256 else 1)]
+            values += [self.number(words, digits) for block in blocks for digits in block]
+        return values[:n]
+
+
+@dataclass
+class Trials:
+    """The tables of the histogram for a shape, a scale and the binary logarithm of the first bin's width."""
+
+    shape: str
+    scale: Fraction
+    shift: int
     thresholds: dict[tuple[int, int], mpmath.mpf | Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shift = self.shift or 0
-        self.folded = shift == 0 and self.shape != "geometric"
-        self.exponents = [0] * BINS if self.shift is None else [0] * 32 + [2] * 16 + [3] * 16
-        self.starts = [sum(2**e for e in self.exponents[:h]) * 2**shift for h in range(BINS)]
+        self.folded = self.shift == 0 and self.shape != "geometric"
+        self.exponents = [0] * 32 + [2] * 16 + [3] * 16
+        self.starts = [sum(2**e for e in self.exponents[:h]) * 2**self.shift for h in range(BINS)]
         sizes = [2**e for e in self.exponents]
         slope = Fraction(self.starts[TAIL], math.ceil(self.scale) ** 2) if self.shape == "gaussian" else 1 / self.scale
-        sizes[TAIL] = math.ceil(Fraction(math.ceil(1 / slope) + 1, 2**shift))
+        sizes[TAIL] = math.ceil(Fraction(math.ceil(1 / slope) + 1, 2**self.shift))
         relative = [self.copies(h) * sizes[h] * self.f(self.starts[h]) for h in range(BINS)]
         self.amplitude = int(
             mpmath.floor((2 * (2**32 - BINS) - 1) / (2 * sum(relative[1:], relative[0] * mpmath.mpf(1))))
         )
         self.weights = [self.amplitude] + [int(mpmath.ceil(self.amplitude * weight)) for weight in relative[1:]]
         self.weights[0] += 2**32 - sum(self.weights)
-        self.alias = self.alias_table()
+        self.alias = alias_table(self.weights, 2**26)
 
     def copies(self, h: int) -> int:
         return 2 if self.folded and h > 0 else 1
@@ -103,20 +204,6 @@ class Sampler:
             return exp_neg(Fraction(self.starts[TAIL] * k) / self.scale**2)
         return exp_neg(Fraction(k) / self.scale)
 
-    def alias_table(self) -> list[tuple[int, int]]:
-        capacity = 2**26
-        rest = list(self.weights)
-        table = [(0, h) for h in range(BINS)]
-        short = [h for h in range(BINS) if rest[h] < capacity]
-        long = [h for h in range(BINS) if rest[h] >= capacity]
-        while short:
-            h, donor = short.pop(), long[-1]
-            table[h] = (rest[h], donor)
-            rest[donor] -= capacity - rest[h]
-            if rest[donor] < capacity:
-                short.append(long.pop())
-        return table
-
     def bin(self, word: int) -> int:
         column, fraction = word >> 26, word % 2**26
         own, alias = self.alias[column]
@@ -126,13 +213,13 @@ class Sampler:
         """The acceptance probability of a proposal; of the tail's, without what lies beyond its start."""
         if (h, x) not in self.thresholds:
             amplitude = self.amplitude * self.copies(h) * (1 if h == TAIL else 2 ** self.exponents[h])
-            mass = 2 ** (self.shift or 0) * (1 - self.decay(1)) if h == TAIL else 1
+            mass = 2**self.shift * (1 - self.decay(1)) if h == TAIL else 1
             self.thresholds[h, x] = self.f(x) * amplitude / (self.weights[h] * mass)
         return self.thresholds[h, x]
 
     def trial(self, words: Words, bin_word: int, offset: int, accept: int) -> int | None:
         h, negative, uniform = self.bin(bin_word), accept % 2 == 1 and self.shape != "geometric", accept >> 1
-        width = 1 if h == TAIL else 2 ** ((self.shift or 0) + self.exponents[h])
+        width = 1 if h == TAIL else 2 ** (self.shift + self.exponents[h])
         x = self.starts[h] + offset % width
         if not is_below(words, uniform, self.threshold(h, x)):
             return None
@@ -147,7 +234,7 @@ class Sampler:
 
     def beyond(self, words: Words) -> int:
         """Draw a geometric value for the tail, lower bits first."""
-        size = 2 ** (self.shift or 0)
+        size = 2**self.shift
         low = words.take(8) % size
         while not bernoulli(words, self.decay(low)):
             low = words.take(8) % size
@@ -157,14 +244,9 @@ class Sampler:
         return size * high + low
 
     def read(self, words: Words, count: int) -> list[tuple[int, int, int]]:
-        if self.shift is None:
-            size = 0
-        elif self.shift + 3 <= 32:
-            size = 4
-        else:
-            size = 8
+        size = 4 if self.shift + 3 <= 32 else 8
         bins = [words.take(4) for _ in range(count)]
-        offsets = [words.take(size) if size else 0 for _ in range(count)]
+        offsets = [words.take(size) for _ in range(count)]
         accepts = [words.take(8) for _ in range(count)]
         return list(zip(bins, offsets, accepts, strict=True))
 

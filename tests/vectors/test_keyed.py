@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from vectors.key_stream import key_stream
+from vectors.noise_spec import Digits, noise
 
 from dpnoise import hazmat, keyed, samplers
 
@@ -36,6 +37,8 @@ def identity(distribution: str, scale: Fraction, exponent: int | None) -> bytes:
         "gaussian": b"g-",
     }[distribution]
     steps = scale if exponent is None else scale / Fraction(2) ** exponent
+    if isinstance(noise({b"e-": "laplace", b"g-": "gaussian", b"e+": "geometric"}[shape], steps), Digits):
+        shape = shape.upper()
     parts = steps.numerator.to_bytes(16, "little") + steps.denominator.to_bytes(16, "little")
     return shape + parts + (b"" if exponent is None else exponent.to_bytes(4, "little", signed=True))
 

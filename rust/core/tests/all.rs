@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests may use powi")]
 
+mod alias_enumeration;
 mod any_rng;
 mod local_enumeration;
 mod local_longitudinal;

@@ -8,7 +8,7 @@ use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedU
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, ON_HISTOGRAM, Sampler};
+use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler};
 use rand::rngs::{StdRng, SysRng};
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
@@ -21,7 +21,7 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
     let mut drawn = Vec::new();
     let mut keep = |outcome: &dyn fmt::Debug| drawn.push(format!("{outcome:?}"));
 
-    for noise in ON_HISTOGRAM {
+    for noise in INTEGER_NOISE {
         (noise.new)(scale, None).unwrap().fill_with(&mut integers, rng).unwrap();
         keep(&integers);
     }

@@ -9,7 +9,7 @@ use dpnoise_core::local::{
 use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Relation, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, GridNoise, ON_HISTOGRAM, Sampler};
+use dpnoise_core::samplers::{Bernoulli, GridNoise, INTEGER_NOISE, Sampler};
 use num_rational::BigRational;
 use proptest::prelude::*;
 
@@ -153,7 +153,7 @@ proptest! {
         let double = Scale::from_f64(x * 2f64.powi(exponent)).unwrap();
         for scale in [Some(double), Scale::new(ratio).ok()].into_iter().flatten() {
             let (mut rng, mut out) = (SeededRng::new(1).unwrap(), [0; 65]);
-            for noise in ON_HISTOGRAM {
+            for noise in INTEGER_NOISE {
                 let made = (noise.new)(scale, None);
                 prop_assert_eq!(made.is_ok(), noise.parameter == "scale" || scale.ratio().to_f64() >= 2f64.powi(-20));
                 if let Ok(made) = made {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{self, Additive, Calibration, Method, Numbers};
 use dpnoise_core::params::Scale;
-use dpnoise_core::samplers::{self, Histogram, Sampler};
+use dpnoise_core::samplers::{self, IntegerNoise, Sampler};
 
 use crate::generator::given;
 use crate::handles::{Object, dpnoise_generator, dpnoise_mechanism, dpnoise_sampler, get, give};
 use crate::memory::{edit, wiped_on_failure, write};
 use crate::status::{Failure, Outcome, Status, run};
 
-struct Noise(Histogram);
+struct Noise(IntegerNoise);
 
 impl Object for Noise {
     const KIND: &'static str = "a sampler";

@@ -61,7 +61,7 @@ impl<B: Budget> Noise<B> {
         &self,
         typ: &T,
         share: &mut [T::Field],
-        draw: impl FnOnce(&samplers::Histogram, &mut [i64]) -> Result<(), Error>,
+        draw: impl FnOnce(&samplers::IntegerNoise, &mut [i64]) -> Result<(), Error>,
     ) -> Result<(), FlpError> {
         if share.len() != typ.output_len() {
             let allowed = format!("{}, the length of the type's output", typ.output_len());

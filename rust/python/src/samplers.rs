@@ -4,8 +4,8 @@ use dpnoise_core::Error;
 use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
-use dpnoise_core::samplers::histogram::{Histogram, Rarities};
-use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise, Layout, Named, ON_HISTOGRAM};
+use dpnoise_core::samplers::histogram::Rarities;
+use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise, INTEGER_NOISE, IntegerNoise, Layout, Named};
 use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ impl Dtype for bool {
 pub(crate) struct Sampler(pub(crate) Kind);
 
 pub(crate) enum Kind {
-    Integer(Box<Histogram>),
+    Integer(Box<IntegerNoise>),
     Real(Box<GridNoise>),
     Coin(Bernoulli),
 }
@@ -52,7 +52,7 @@ impl Sampler {
             "laplace" => real("scale", parameter, more, GridNoise::laplace),
             "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
             "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
-            other => match ON_HISTOGRAM.iter().find(|noise| noise.name == other) {
+            other => match INTEGER_NOISE.iter().find(|noise| noise.name == other) {
                 Some(noise) => integer(noise, parameter, more),
                 None => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
             },
@@ -102,12 +102,12 @@ impl Sampler {
     }
 }
 
-/// A sampler of integers, of another design if one is given: the allowance for the error of the fast comparison,
-/// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
+/// A sampler of integers, by the trials of a design if one is given: the allowance for the error of the fast comparison,
+/// 2**-eta_bits, and the binary logarithm of the first bin's width.
 fn integer(noise: &Named, scale: &Bound<'_, PyAny>, design: Option<&Bound<'_, PyAny>>) -> PyResult<Kind> {
     let scale = numbers::scale(scale, noise.parameter)?;
-    let design = design.map(PyAnyMethods::extract::<(u32, Option<u32>)>).transpose()?.map(|(eta_bits, shift)| {
-        let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
+    let design = design.map(PyAnyMethods::extract::<(u32, u32)>).transpose()?.map(|(eta_bits, shift)| {
+        let layout = Layout { shift };
         Design { layout, weight_bits: 32, eta_bits }
     });
     (noise.new)(scale, design).map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)

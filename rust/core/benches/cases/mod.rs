@@ -3,14 +3,16 @@
 use dpnoise_core::Error;
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Sampler};
+use dpnoise_core::samplers::{
+    Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, IntegerNoise, Sampler,
+};
 
 /// The samples of one draw.
 pub(crate) const SAMPLES: usize = 1 << 14;
 
 /// A sampler of any kind.
 pub(crate) enum Prepared {
-    Integers(Histogram),
+    Integers(IntegerNoise),
     Reals(GridNoise),
     Coins(Bernoulli),
 }

@@ -10,7 +10,7 @@ use rand_core::TryCryptoRng;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{SecureRng, wiped_on_error};
-use crate::samplers::{Histogram, LastNoise, Symmetric};
+use crate::samplers::{IntegerNoise, LastNoise, Symmetric};
 use crate::threads::{self, NOISE, Pause, go_on};
 
 /// The numbers that a mechanism takes and releases: [`Integers`], or [`Reals`](super::Reals) on their grids.
@@ -86,9 +86,9 @@ impl<N: Symmetric, V: Numbers> OnGrid<N, V> {
 }
 
 impl<N: Symmetric, V: Numbers> Deref for OnGrid<N, V> {
-    type Target = Histogram;
+    type Target = IntegerNoise;
 
-    fn deref(&self) -> &Histogram {
+    fn deref(&self) -> &IntegerNoise {
         &self.steps
     }
 }

@@ -6,7 +6,7 @@
 //! HMAC-SHA256(key, `dpnoise keyed 1` | length of the domain | domain | step | nonce | distribution)
 //!
 //! where length and step are 8 little-endian bytes each. The distribution is two letters, `e` or `g` for an exponential
-//! or a Gaussian, `-` or `+` for both signs or one; the numerator and the denominator of the scale, in lowest terms, as
+//! or a Gaussian, as capitals where alias tables draw it, `-` or `+` for both signs or one; the numerator and the denominator of the scale, in lowest terms, as
 //! 16 little-endian bytes each; and for noise on a grid, whose scale is that in steps, the exponent of the granularity as
 //! 4 more. It is bound because noise of two scales from the same words is nearly proportional: its ratio would be known.
 //!

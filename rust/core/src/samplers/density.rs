@@ -1,12 +1,11 @@
 //! The densities of the samplers, as certified intervals at any precision.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arch::trials::{BINS, Layout};
 use dpnoise_kernels::arith::exp::{Constants, ERROR_ULPS};
 use dpnoise_kernels::arith::fixed::{Fixed, Limbs};
 use dpnoise_kernels::arith::interval::Interval;
 
-use crate::params::Ratio;
+use crate::params::{Ratio, Scale};
 
 /// The shape of a distribution's density f over x = 0, 1, 2, ..., not normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +23,29 @@ pub(super) struct Density<L: Limbs = Vec<u64>> {
     /// log2(e) / scale or log2(e) / (2 scale^2), at most `rate_error` ulps too small.
     rate: Fixed<L>,
     rate_error: u128,
+}
+
+/// A density at every precision. That of [`Constants::first`] is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    pub(super) shape: Shape,
+    pub(super) scale: Scale,
+    first: Density,
+}
+
+impl Law {
+    pub(super) fn new(shape: Shape, scale: Scale) -> Self {
+        Self { shape, scale, first: Density::new(shape, scale.ratio(), Constants::first()) }
+    }
+
+    /// The density at the precision of `constants`.
+    pub(super) fn density(&self, constants: &Constants) -> Density {
+        if core::ptr::eq(constants, Constants::first()) {
+            self.first.clone()
+        } else {
+            Density::new(self.shape, self.scale.ratio(), constants)
+        }
+    }
 }
 
 impl Shape {
@@ -71,6 +93,11 @@ impl<L: Limbs> Density<L> {
         Self { shape, rate: factor.times(&constants.log2_e), rate_error }
     }
 
+    /// Its shape.
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// Bounds of f(x), in a time that does not depend on x.
     pub(super) fn at(&self, x: u64, constants: &Constants<L>) -> Interval<L> {
         match self.shape {
@@ -95,20 +122,26 @@ impl<L: Limbs> Density<L> {
         }
     }
 
-    /// Bounds of f at the beginning of every bin, each from the one before by the ratio f(x + d) / f(x), where d is the
-    /// width of the bin. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
+    /// Bounds of f at the beginning of the first `count` bins, each from the one before by the ratio f(x + d) / f(x), where d is the
+    /// width of the bin: `unit` times 2^`exponent(bin)`, which never falls. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
     /// a constant factor, f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
-    pub(super) fn at_bins(&self, layout: Layout, constants: &Constants<L>) -> Vec<Interval<L>> {
+    pub(super) fn at_bins(
+        &self,
+        count: usize,
+        unit: u64,
+        exponent: impl Fn(u32) -> u32,
+        constants: &Constants<L>,
+    ) -> Vec<Interval<L>> {
         let mut value = Interval::exact(Fixed::from_integer(1, constants.limbs()));
-        let mut ratio = self.at(1 << layout.shift(), constants);
+        let mut ratio = self.at(unit, constants);
         let mut bend = (self.shape == Shape::Gaussian).then(|| ratio.times(&ratio));
         let bent = |ratio: &Interval<L>, bend: &Option<Interval<L>>| {
             bend.as_ref().map_or_else(|| ratio.clone(), |bend| ratio.times(bend))
         };
         let mut width = 0;
-        let mut values = Vec::with_capacity(BINS);
-        for bin in 0..BINS as u32 {
-            while width < layout.bin_start(bin).1 {
+        let mut values = Vec::with_capacity(count);
+        for bin in 0..count as u32 {
+            while width < exponent(bin) {
                 ratio = ratio.times(&bent(&ratio, &bend));
                 bend = bend.map(|bend| bend.times(&bend)).map(|square| square.times(&square));
                 width += 1;
@@ -140,6 +173,8 @@ impl<L: Limbs> Density<L> {
 
 #[cfg(test)]
 mod tests {
+    use dpnoise_kernels::arch::trials::{BINS, Layout};
+
     use super::*;
 
     #[test]
@@ -162,13 +197,11 @@ mod tests {
         let constants = Constants::first();
         for (shape, scale) in [(Shape::Exponential, 37), (Shape::Gaussian, 150)] {
             let density = Density::new(shape, Ratio::new(scale, 3).unwrap(), constants);
-            for layout in [Layout::Single, Layout::Graded { shift: 0 }, Layout::Graded { shift: 2 }] {
-                for (bin, chained) in (0..).zip(density.at_bins(layout, constants)) {
-                    let direct = density.at(layout.bin_start(bin).0 << layout.shift(), constants);
-                    assert!(
-                        !direct.high.is_less(&chained.low) && !chained.high.is_less(&direct.low),
-                        "{layout:?} {bin}"
-                    );
+            for shift in [0, 2] {
+                let bins = density.at_bins(BINS, 1 << shift, |bin| Layout::bin_start(bin).1, constants);
+                for (bin, chained) in (0..).zip(bins) {
+                    let direct = density.at(Layout::bin_start(bin).0 << shift, constants);
+                    assert!(!direct.high.is_less(&chained.low) && !chained.high.is_less(&direct.low), "{shift} {bin}");
                     assert!(!chained.low.clone().plus_ulps(1 << 40).is_less(&chained.high), "still tight");
                 }
             }

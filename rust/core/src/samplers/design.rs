@@ -32,21 +32,16 @@ impl Design {
     /// The design for a scale: the finest bins whose tail begins where the density is below 2^-64 of its maximum (44.5
     /// scales for an exponential, 9.45 for a Gaussian).
     pub(super) fn for_scale(shape: Shape, scale: Ratio) -> Self {
-        let layout = if reaches(shape, 63, scale) {
-            Layout::Single
-        } else {
-            let mut shift = 0;
-            while !reaches(shape, 216 << shift, scale) {
-                shift += 1;
-            }
-            Layout::Graded { shift }
-        };
-        Self { layout, weight_bits: 32, eta_bits: ETA_BITS }
+        let mut shift = 0;
+        while !reaches(shape, 216 << shift, scale) {
+            shift += 1;
+        }
+        Self { layout: Layout { shift }, weight_bits: 32, eta_bits: ETA_BITS }
     }
 }
 
 /// Whether the density is below 2^-64 at `tail`: whether `tail >= p/q scale`.
-fn reaches(shape: Shape, tail: u128, scale: Ratio) -> bool {
+pub(super) fn reaches(shape: Shape, tail: u128, scale: Ratio) -> bool {
     // With n = w d + r the claim p n <= q tail d is p r <= (q tail - p w) d, and parts are below 2^120.
     let (p, q) = shape.reach();
     let (whole, rest) = (scale.numerator() / scale.denominator(), scale.numerator() % scale.denominator());
@@ -62,17 +57,22 @@ pub(super) fn tables<L: Limbs>(
     constants: &Constants<L>,
 ) -> Option<Tables> {
     let Design { layout, weight_bits, eta_bits } = design;
-    let sides = match (both_signs, layout.shift()) {
+    let sides = match (both_signs, layout.shift) {
         (false, _) => Sides::One,
         (true, 0) => Sides::Folded,
         (true, _) => Sides::Two,
     };
     // The relative weights g = m 2^e f(x_h), for the tail m B f(x_T).
-    let tail = layout.bin_start(TAIL as u32).0 << layout.shift();
-    let tail_size = (shape.inverse_slope(scale, tail) + 1).div_ceil(1 << layout.shift());
-    let starts = Density::new(shape, scale, constants).at_bins(layout, constants);
+    let tail = Layout::bin_start(TAIL as u32).0 << layout.shift;
+    let tail_size = (shape.inverse_slope(scale, tail) + 1).div_ceil(1 << layout.shift);
+    let starts = Density::new(shape, scale, constants).at_bins(
+        BINS,
+        1 << layout.shift,
+        |bin| Layout::bin_start(bin).1,
+        constants,
+    );
     let relative = starts.into_iter().enumerate().map(|(bin, f)| {
-        let size = if bin == TAIL { tail_size } else { 1 << layout.bin_start(bin as u32).1 };
+        let size = if bin == TAIL { tail_size } else { 1 << Layout::bin_start(bin as u32).1 };
         f.times_integer(size << u32::from(sides == Sides::Folded && bin > 0))
     });
     let relative: Vec<Interval<L>> = relative.collect();
@@ -87,7 +87,8 @@ pub(super) fn tables<L: Limbs>(
     let weights: [u32; BINS] = std::array::from_fn(|bin| (weights[bin] << unit) as u32);
     Some(Tables {
         layout,
-        alias: alias_table(&weights),
+        alias: alias_table(&weights.map(u64::from), 1 << COLUMN_BITS)
+            .map(|(own, alias)| (own as u32) << 6 | u32::from(alias)),
         weights,
         amplitude: amplitude << unit,
         sides,
@@ -97,26 +98,23 @@ pub(super) fn tables<L: Limbs>(
     })
 }
 
-/// The alias table (Walker 1977, Vose 1991) of weights that sum to 2^32, in whole numbers.
-/// A column below its 2^26 is filled from a column above it, in last-in-first-out order, which makes the table a
+/// The alias table (Walker 1977, Vose 1991) of weights that sum to 64 capacities, in whole numbers: for each column how many
+/// of its words lead to the column's entry, and the entry that the others lead to.
+/// A column below its capacity is filled from a column above it, in last-in-first-out order, which makes the table a
 /// function of the weights alone.
-fn alias_table(weights: &[u32; BINS]) -> [u32; BINS] {
-    const CAPACITY: u64 = 1 << COLUMN_BITS;
-    let mut rest = weights.map(u64::from);
-    let mut table = [0; BINS];
-    let (mut short, mut long): (Vec<usize>, Vec<usize>) = (0..BINS).partition(|&bin| rest[bin] < CAPACITY);
+pub(super) fn alias_table(weights: &[u64; BINS], capacity: u64) -> [(u64, u8); BINS] {
+    let mut rest = *weights;
+    let mut table = std::array::from_fn(|bin| (0, bin as u8)); // a full column: both ways lead to it
+    let (mut short, mut long): (Vec<usize>, Vec<usize>) = (0..BINS).partition(|&bin| rest[bin] < capacity);
     while let Some(bin) = short.pop() {
-        // The deficit of short columns equals the excess of long ones, since the weights sum to 64 capacities.
+        // The deficit of short columns equals the excess of long ones.
         let donor = *long.last().expect("a donor is left");
-        table[bin] = (rest[bin] as u32) << 6 | donor as u32;
-        rest[donor] -= CAPACITY - rest[bin];
-        if rest[donor] < CAPACITY {
+        table[bin] = (rest[bin], donor as u8);
+        rest[donor] -= capacity - rest[bin];
+        if rest[donor] < capacity {
             long.pop();
             short.push(donor);
         }
-    }
-    for bin in long {
-        table[bin] = bin as u32; // a full column: both ways lead to it
     }
     table
 }
@@ -137,42 +135,41 @@ mod tests {
         let layout = |numerator, denominator| {
             Design::for_scale(Shape::Exponential, Ratio::new(numerator, denominator).unwrap()).layout
         };
-        assert_eq!(layout(1, 1000), Layout::Single);
-        assert_eq!(layout(126, 89), Layout::Single);
-        assert_eq!(layout(126 << 60, (89 << 60) - 1), Layout::Graded { shift: 0 });
-        assert_eq!(layout(432, 89), Layout::Graded { shift: 0 });
-        assert_eq!(layout(433, 89), Layout::Graded { shift: 1 });
-        assert_eq!(layout(1 << 40, 1), Layout::Graded { shift: 38 });
-        assert_eq!(layout(1 << 52, 1), Layout::Graded { shift: 50 });
+        assert_eq!(layout(1, 1000), Layout { shift: 0 });
+        assert_eq!(layout(432, 89), Layout { shift: 0 });
+        assert_eq!(layout(433, 89), Layout { shift: 1 });
+        assert_eq!(layout(1 << 40, 1), Layout { shift: 38 });
+        assert_eq!(layout(1 << 52, 1), Layout { shift: 50 });
         let layout = |numerator, denominator| {
             Design::for_scale(Shape::Gaussian, Ratio::new(numerator, denominator).unwrap()).layout
         };
-        assert_eq!(layout(20, 3), Layout::Single);
-        assert_eq!(layout(20 << 60, (3 << 60) - 1), Layout::Graded { shift: 0 });
-        assert_eq!(layout(1 << 44, 1), Layout::Graded { shift: 40 });
+        assert_eq!(layout(20, 3), Layout { shift: 0 });
+        assert_eq!(layout(1 << 44, 1), Layout { shift: 40 });
     }
 
     #[test]
     fn the_alias_table_gives_every_bin_its_weight() {
-        let mut weights = [1u32; BINS];
-        for heavy in [0, 5, 63] {
-            let mut lopsided = weights;
-            lopsided[heavy] = u32::MAX - 62;
-            assert_exact(&lopsided);
+        for capacity in [1 << COLUMN_BITS, 1 << 56] {
+            for heavy in [0, 5, 63] {
+                let mut lopsided = [1; BINS];
+                lopsided[heavy] = 64 * capacity - 63;
+                assert_exact(&lopsided, capacity);
+            }
+            let mut weights = std::array::from_fn(|bin| (bin as u64 + 1) * capacity / 64);
+            weights[40] += 64 * capacity - weights.iter().sum::<u64>();
+            assert_exact(&weights, capacity);
+            assert_exact(&[capacity; BINS], capacity);
         }
-        weights = std::array::from_fn(|bin| (bin as u32 + 1) << 20);
-        weights[40] += (u32::MAX - weights.iter().sum::<u32>()) + 1;
-        assert_exact(&weights);
-        assert_exact(&[1 << COLUMN_BITS; BINS]);
     }
 
-    fn assert_exact(weights: &[u32; BINS]) {
-        let mut words = [0u64; BINS];
-        for (column, entry) in alias_table(weights).into_iter().enumerate() {
-            words[column] += u64::from(entry >> 6);
-            words[(entry & 63) as usize] += (1 << COLUMN_BITS) - u64::from(entry >> 6);
+    fn assert_exact(weights: &[u64; BINS], capacity: u64) {
+        let mut words = [0; BINS];
+        for (column, (own, alias)) in alias_table(weights, capacity).into_iter().enumerate() {
+            assert!(own < capacity);
+            words[column] += own;
+            words[usize::from(alias)] += capacity - own;
         }
-        assert_eq!(words, weights.map(u64::from));
+        assert_eq!(&words, weights);
     }
 
     /// Scales of every size up to 2^`largest`, some with long parts.
@@ -209,21 +206,18 @@ mod tests {
             let at_most = |a: &Fixed, b: &Fixed| !b.is_less(a);
 
             // The tail begins where the density is below 2^-64, and not a bin later than that.
-            let (shift, start) = (design.layout.shift(), design.layout.bin_start(TAIL as u32).0 << design.layout.shift());
+            let (shift, start) = (design.layout.shift, Layout::bin_start(TAIL as u32).0 << design.layout.shift);
             prop_assert!(reaches(shape, start.into(), scale));
-            if design.layout != Layout::Single {
-                let smaller = if shift == 0 { 63 } else { 216 << (shift - 1) };
-                prop_assert!(!reaches(shape, smaller, scale));
-            }
+            prop_assert!(shift == 0 || !reaches(shape, 216 << (shift - 1), scale));
 
             prop_assert_eq!(tables.weights.iter().map(|&weight| u64::from(weight)).sum::<u64>(), 1 << 32);
-            assert_exact(&tables.weights);
+            assert_exact(&tables.weights.map(u64::from), 1 << COLUMN_BITS);
 
             // C m 2^e f(x) <= W, so that acceptance is a probability; and W is not larger than it must be.
             let density = Density::new(shape, scale, &WIDE);
             let copies = |bin: usize| u32::from(tables.sides == Sides::Folded && bin > 0);
             let masses: Vec<Interval> = (0..TAIL).map(|bin| {
-                let (units, e) = design.layout.bin_start(bin as u32);
+                let (units, e) = Layout::bin_start(bin as u32);
                 density.at(units << shift, &WIDE).times_integer(1 << (e + copies(bin)))
             }).collect();
             for (bin, mass) in masses.iter().enumerate() {

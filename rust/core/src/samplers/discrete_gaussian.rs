@@ -10,7 +10,7 @@ use dpnoise_kernels::arith::power_of_two;
 
 use super::density::Shape;
 use super::design::Design;
-use super::histogram::Histogram;
+use super::integer_noise::IntegerNoise;
 use super::symmetric::Symmetric;
 use crate::error::Error;
 use crate::params::{Scale, check_level};
@@ -25,7 +25,7 @@ use crate::params::{Scale, check_level};
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct DiscreteGaussian(Histogram);
+pub struct DiscreteGaussian(IntegerNoise);
 
 impl DiscreteGaussian {
     /// Prepares the tables for a standard deviation parameter sigma from 2^-20 to 2^40.
@@ -34,7 +34,7 @@ impl DiscreteGaussian {
     /// [`Error::Parameter`] when sigma is smaller.
     pub fn new(sigma: Scale) -> Result<Self, Error> {
         check(sigma)?;
-        Ok(Self(Histogram::new(Shape::Gaussian, sigma, true)))
+        Ok(Self(IntegerNoise::new(Shape::Gaussian, sigma, true)))
     }
 
     /// The same distribution by another proposal, for tests.
@@ -46,7 +46,7 @@ impl DiscreteGaussian {
     /// When this sigma is out of the range of the design.
     pub fn with_design(sigma: Scale, design: Design) -> Result<Self, Error> {
         check(sigma)?;
-        Ok(Self(Histogram::with_design(Shape::Gaussian, sigma, true, design)))
+        Ok(Self(IntegerNoise::with_design(Shape::Gaussian, sigma, true, design)))
     }
 }
 
@@ -82,14 +82,14 @@ fn check(sigma: Scale) -> Result<(), Error> {
 }
 
 impl Deref for DiscreteGaussian {
-    type Target = Histogram;
+    type Target = IntegerNoise;
 
-    fn deref(&self) -> &Histogram {
+    fn deref(&self) -> &IntegerNoise {
         &self.0
     }
 }
 
-impl From<DiscreteGaussian> for Histogram {
+impl From<DiscreteGaussian> for IntegerNoise {
     fn from(sampler: DiscreteGaussian) -> Self {
         sampler.0
     }

@@ -4,7 +4,7 @@ use core::ops::Deref;
 
 use super::density::Shape;
 use super::design::Design;
-use super::histogram::Histogram;
+use super::integer_noise::IntegerNoise;
 use super::symmetric::Symmetric;
 use crate::error::Error;
 use crate::params::{Scale, check_level};
@@ -19,13 +19,13 @@ use crate::params::{Scale, check_level};
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct DiscreteLaplace(Histogram);
+pub struct DiscreteLaplace(IntegerNoise);
 
 impl DiscreteLaplace {
     /// Prepares the tables for a scale: some ten microseconds, worth keeping for many calls.
     #[must_use]
     pub fn new(scale: Scale) -> Self {
-        Self(Histogram::new(Shape::Exponential, scale, true))
+        Self(IntegerNoise::new(Shape::Exponential, scale, true))
     }
 
     /// The same distribution by another proposal, for tests.
@@ -34,7 +34,7 @@ impl DiscreteLaplace {
     /// When this scale is out of the range of the design.
     #[must_use]
     pub fn with_design(scale: Scale, design: Design) -> Self {
-        Self(Histogram::with_design(Shape::Exponential, scale, true, design))
+        Self(IntegerNoise::with_design(Shape::Exponential, scale, true, design))
     }
 }
 
@@ -49,14 +49,14 @@ impl Symmetric for DiscreteLaplace {
 }
 
 impl Deref for DiscreteLaplace {
-    type Target = Histogram;
+    type Target = IntegerNoise;
 
-    fn deref(&self) -> &Histogram {
+    fn deref(&self) -> &IntegerNoise {
         &self.0
     }
 }
 
-impl From<DiscreteLaplace> for Histogram {
+impl From<DiscreteLaplace> for IntegerNoise {
     fn from(sampler: DiscreteLaplace) -> Self {
         sampler.0
     }

@@ -6,7 +6,7 @@ use core::ops::Deref;
 
 use super::density::Shape;
 use super::design::Design;
-use super::histogram::Histogram;
+use super::integer_noise::IntegerNoise;
 use crate::params::Scale;
 
 /// The geometric distribution: P(x) proportional to exp(-x / scale), over x = 0, 1, 2, ...
@@ -17,13 +17,13 @@ use crate::params::Scale;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Geometric(Histogram);
+pub struct Geometric(IntegerNoise);
 
 impl Geometric {
     /// Prepares the tables for a scale.
     #[must_use]
     pub fn new(scale: Scale) -> Self {
-        Self(Histogram::new(Shape::Exponential, scale, false))
+        Self(IntegerNoise::new(Shape::Exponential, scale, false))
     }
 
     /// The same distribution by another proposal, for tests.
@@ -32,19 +32,19 @@ impl Geometric {
     /// When this scale is out of the range of the design.
     #[must_use]
     pub fn with_design(scale: Scale, design: Design) -> Self {
-        Self(Histogram::with_design(Shape::Exponential, scale, false, design))
+        Self(IntegerNoise::with_design(Shape::Exponential, scale, false, design))
     }
 }
 
 impl Deref for Geometric {
-    type Target = Histogram;
+    type Target = IntegerNoise;
 
-    fn deref(&self) -> &Histogram {
+    fn deref(&self) -> &IntegerNoise {
         &self.0
     }
 }
 
-impl From<Geometric> for Histogram {
+impl From<Geometric> for IntegerNoise {
     fn from(sampler: Geometric) -> Self {
         sampler.0
     }

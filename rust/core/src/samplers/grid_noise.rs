@@ -6,7 +6,7 @@ use rand_core::TryCryptoRng;
 use super::discrete_gaussian::DiscreteGaussian;
 use super::discrete_laplace::DiscreteLaplace;
 use super::grid::{Grid, Reach};
-use super::histogram::Histogram;
+use super::integer_noise::IntegerNoise;
 use super::keyed_noise::Keyed;
 use super::sampler::Sampler;
 use crate::error::Error;
@@ -26,7 +26,7 @@ use crate::rng::wiped_on_error;
 #[derive(Clone, Debug)]
 pub struct GridNoise {
     grid: Grid,
-    noise: Histogram,
+    noise: IntegerNoise,
 }
 
 impl GridNoise {

@@ -1,57 +1,45 @@
-//! The sampler that all noise distributions share: the histogram proposal of `discrete_laplace.md`.
+//! The sampler of larger scales: the histogram proposal of `discrete_laplace.md`.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Layout, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
 use dpnoise_kernels::arith::exp::Constants;
 use dpnoise_kernels::arith::fixed::Fixed;
 use dpnoise_kernels::arith::interval::Interval;
 use rand_core::TryCryptoRng;
 
-use super::density::{Density, Shape};
+use super::density::{Law, Shape};
 use super::design::{Design, tables};
-use super::keyed_noise::Keyed;
-use super::refine::{bernoulli, is_below};
-use super::sampler::Sampler;
+use super::refine::{bernoulli, heads, is_below};
 use crate::error::Error;
 use crate::instruction_set;
-use crate::params::Scale;
-use crate::rng::{self, Wiped, wipe, wiped_on_error};
+use crate::rng::{self, Wiped, wipe};
 
-/// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
+/// A sampler by trials.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    shape: Shape,
-    scale: Scale,
+    law: Law,
     tables: Tables,
-    density: Density,
 }
-
-/// [`Histogram::perturb`] draws this many samples at a time: they stay in the first-level cache.
-const CHUNK: usize = 2048;
 
 /// How often the rare paths were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rarities {
-    /// Trials in all.
+    /// Trials in all; numbers, where all of them are kept.
     pub trials: u64,
     /// Trials that floating point left undecided.
     pub refinements: u64,
-    /// Trials that proposed the tail.
+    /// Trials that proposed the tail, or numbers with an entry that stands for the rest.
     pub tails: u64,
 }
 
 impl Histogram {
-    pub(super) fn new(shape: Shape, scale: Scale, both_signs: bool) -> Self {
-        Self::with_design(shape, scale, both_signs, Design::for_scale(shape, scale.ratio()))
-    }
-
-    /// The same distribution by another proposal, for tests.
+    /// The tables of a design.
     ///
     /// # Panics
     /// When the design has no room for this scale: `weight_bits` outside 8 to 32, a shift above 50, or an expected
     /// number of tail proposals that exceeds the weights.
-    pub(super) fn with_design(shape: Shape, scale: Scale, both_signs: bool, design: Design) -> Self {
-        let ratio = scale.ratio();
+    pub(super) fn new(law: Law, both_signs: bool, design: Design) -> Self {
+        let (shape, ratio) = (law.shape, law.scale.ratio());
         let short = Constants::short();
         let tables = tables(design, shape, ratio, both_signs, short).unwrap_or_else(|| {
             // Some weight is within 2^-40 of a whole number.
@@ -63,13 +51,7 @@ impl Histogram {
                 }
             }
         });
-        Self { shape, scale, tables, density: Density::new(shape, ratio, Constants::first()) }
-    }
-
-    /// The scale.
-    #[must_use]
-    pub fn scale(&self) -> Scale {
-        self.scale
+        Self { law, tables }
     }
 
     /// The tables of the proposal.
@@ -78,36 +60,8 @@ impl Histogram {
         &self.tables
     }
 
-    /// Fills `out` as [`Sampler::fill_with`] does, and counts what is rare. Magnitudes above `i64::MAX` saturate; at the
-    /// largest scale that has a probability below 2^(-2^11).
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
-    pub fn fill_counted<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<Rarities, Error> {
-        wiped_on_error(out, |out| self.try_fill(rng, out))
-    }
-
-    /// Draws a sample for each of `values` and combines them by `add`, some at a time.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails, and those of `add`; some of the values are combined then and some are not,
-    /// so none may be used.
-    pub fn perturb<R: TryCryptoRng + ?Sized, T>(
-        &self,
-        rng: &mut R,
-        values: &mut [T],
-        mut add: impl FnMut(&mut [T], &[i64]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut samples = Wiped::new(values.len().min(CHUNK));
-        for values in values.chunks_mut(CHUNK) {
-            let samples = &mut samples[..values.len()];
-            self.try_fill(rng, samples)?;
-            add(values, samples)?;
-        }
-        Ok(())
-    }
-
-    fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+    /// Fills `out`; where it fails, only in part.
+    pub(super) fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         let instructions = instruction_set::current()?;
         let bytes = |count| self.tables.layout.bytes(count);
         let (blocks, count) = fetch(out.len());
@@ -127,7 +81,9 @@ impl Histogram {
                 trials.accepted = declassify(Reason::Rejection, trials.accepted);
                 trials.undecided = declassify(Reason::Refinement, trials.undecided);
                 trials.tail = declassify(Reason::Tail, trials.tail);
-                rarities.count(count, trials);
+                rarities.trials += count as u64;
+                rarities.refinements += u64::from(trials.undecided.count_ones());
+                rarities.tails += u64::from(trials.tail.count_ones());
                 if trials.undecided | trials.tail != 0 {
                     self.resolve(rng, words, trials)?;
                     trials::compact(instructions, trials, packed);
@@ -164,7 +120,7 @@ impl Histogram {
         }
         let accepted = is_below(rng, Reason::Refinement, proposal.uniform, |constants| {
             let weight = Interval::exact(Fixed::from_integer(proposal.weight.into(), constants.log2_e.limbs()));
-            (weight, self.density(constants).at(proposal.magnitude, constants).times_integer(proposal.amplitude))
+            (weight, self.law.density(constants).at(proposal.magnitude, constants).times_integer(proposal.amplitude))
         })?;
         let accepted = declassify(Reason::Rejection, accepted & !self.tables.is_negative_zero(proposal));
         Ok(accepted.then(|| proposal.value()))
@@ -172,11 +128,11 @@ impl Histogram {
 
     /// The outcome of a trial that chose the tail bin; see "The tail" in the documentation of the discrete Laplace.
     fn tail<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, proposal: &Proposal) -> Result<Option<i64>, Error> {
-        let shift = self.tables.layout.shift();
-        let start = self.tables.layout.bin_start(TAIL as u32).0 << shift;
+        let shift = self.tables.layout.shift;
+        let start = Layout::bin_start(TAIL as u32).0 << shift;
         let copies = u32::from(self.tables.sides == Sides::Folded);
         let kept = is_below(rng, Reason::Tail, proposal.uniform, |constants| {
-            let density = self.density(constants);
+            let density = self.law.density(constants);
             let mass = density.decay(start, 1, constants).complement().times_integer(1 << shift);
             let threshold = density.at(start, constants).times_integer(self.tables.amplitude << copies);
             (mass.times_integer(proposal.weight.into()), threshold)
@@ -185,8 +141,8 @@ impl Histogram {
             return Ok(None);
         }
         let beyond = self.geometric(rng, start, shift)?;
-        if self.shape == Shape::Gaussian
-            && !bernoulli(rng, |constants| self.density(constants).excess(beyond, constants))?
+        if self.law.shape == Shape::Gaussian
+            && !bernoulli(rng, |constants| self.law.density(constants).excess(beyond, constants))?
         {
             return Ok(None);
         }
@@ -196,56 +152,16 @@ impl Histogram {
 
     /// A value with probability proportional to the density's decay from `start`: high and low bits are independent.
     fn geometric<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, start: u64, shift: u32) -> Result<u64, Error> {
-        let decays = |rng: &mut R, k| bernoulli(rng, |constants| self.density(constants).decay(start, k, constants));
+        let decays =
+            |rng: &mut R, k| bernoulli(rng, |constants| self.law.density(constants).decay(start, k, constants));
         let low = loop {
             let low = rng.try_next_u64().map_err(Error::randomness)? & ((1 << shift) - 1);
             if decays(rng, low)? {
                 break low;
             }
         };
-        let mut high = 0;
-        while decays(rng, 1 << shift)? {
-            high += 1;
-        }
+        let high = heads(rng, |constants| self.law.density(constants).decay(start, 1 << shift, constants))?;
         Ok(high << shift | low)
-    }
-
-    /// The density at the precision of `constants`.
-    fn density(&self, constants: &Constants) -> Density {
-        if core::ptr::eq(constants, Constants::first()) {
-            self.density.clone()
-        } else {
-            Density::new(self.shape, self.scale.ratio(), constants)
-        }
-    }
-}
-
-impl Sampler for Histogram {
-    type Item = i64;
-
-    fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<(), Error> {
-        self.fill_counted(out, rng).map(drop)
-    }
-}
-
-impl Keyed for Histogram {
-    /// A letter for the shape, one for the signs, and the two parts of the scale, as 16 little-endian bytes each.
-    fn identity(&self) -> Vec<u8> {
-        let shape = match self.shape {
-            Shape::Exponential => b'e',
-            Shape::Gaussian => b'g',
-        };
-        let signs = if self.tables.sides == Sides::One { b'+' } else { b'-' };
-        let ratio = self.scale.ratio();
-        [&[shape, signs][..], &ratio.numerator().to_le_bytes(), &ratio.denominator().to_le_bytes()].concat()
-    }
-}
-
-impl Rarities {
-    fn count(&mut self, trials_in_block: usize, trials: &Trials) {
-        self.trials += trials_in_block as u64;
-        self.refinements += u64::from(trials.undecided.count_ones());
-        self.tails += u64::from(trials.tail.count_ones());
     }
 }
 

@@ -77,6 +77,21 @@ pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
     Ok(declassify(Reason::Tail, heads))
 }
 
+/// How many coins of a probability show heads before one shows tails.
+///
+/// # Errors
+/// [`Error::Randomness`] when `rng` fails.
+pub(super) fn heads<R: TryCryptoRng + ?Sized>(
+    rng: &mut R,
+    probability: impl Fn(&Constants) -> Interval,
+) -> Result<u64, Error> {
+    let mut count = 0;
+    while bernoulli(rng, &probability)? {
+        count += 1;
+    }
+    Ok(count)
+}
+
 /// Decides U w < a exactly, where the first 63 bits of U are `prefix` and `sides` gives w and a at a precision.
 /// The answer is secret; the need for further bits or more precision is declassified for the given reason.
 ///

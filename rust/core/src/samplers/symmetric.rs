@@ -3,11 +3,11 @@
 use core::fmt::Debug;
 use core::ops::Deref;
 
-use super::histogram::Histogram;
+use super::integer_noise::IntegerNoise;
 use crate::error::Error;
 
 /// Integer noise whose distribution is symmetric around 0.
-pub trait Symmetric: Deref<Target = Histogram> + Clone + Debug + Send + Sync {
+pub trait Symmetric: Deref<Target = IntegerNoise> + Clone + Debug + Send + Sync {
     /// The smallest t with P(|x| <= t) >= `level`, computed in floating point: for error bars, not for privacy.
     ///
     /// # Errors

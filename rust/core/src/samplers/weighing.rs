@@ -2,7 +2,6 @@
 
 use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, UNIT_BITS};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arith::exp::Constants;
 use dpnoise_kernels::arith::fixed::Fixed;
 use dpnoise_kernels::arith::interval::Interval;
 use dpnoise_kernels::arith::{mask, power_of_two};
@@ -10,7 +9,7 @@ use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use super::candidates::Candidates;
-use super::density::{Density, Shape};
+use super::density::{Law, Shape};
 use super::refine::is_below;
 use crate::error::Error;
 use crate::params::Scale;
@@ -22,22 +21,20 @@ const SUM_BITS: u32 = 62;
 /// The weights exp(-depth/scale).
 #[derive(Clone, Debug)]
 pub(super) struct Weighing {
-    scale: Scale,
     rate: f64,
-    density: Density,
+    law: Law,
 }
 
 impl Weighing {
     /// The weights of a scale, or `None` when it is below 2^-10: so the rate times a depth stays below 2^62.
     pub(super) fn new(scale: Scale) -> Option<Self> {
         let rate = Shape::Exponential.rate(scale.ratio());
-        let density = || Density::new(Shape::Exponential, scale.ratio(), Constants::first());
-        (rate <= power_of_two(11)).then(|| Self { scale, rate, density: density() })
+        (rate <= power_of_two(11)).then(|| Self { rate, law: Law::new(Shape::Exponential, scale) })
     }
 
     /// The scale.
     pub(super) fn scale(&self) -> Scale {
-        self.scale
+        self.law.scale
     }
 
     /// Whether a candidate is accepted: with the probability of [`Proposal`], exactly.
@@ -56,7 +53,7 @@ impl Weighing {
             // All are at most 1, and exact.
             let part = |number: u64, bits: u32| Fixed::from_integer(number, limbs).shifted_right(bits.into());
             let weight = part(weights[0].cast_unsigned(), UNIT_BITS).times(&part(proposal.share.length, SUM_BITS));
-            let density = self.density(constants).at(proposal.depth.cast_unsigned(), constants);
+            let density = self.law.density(constants).at(proposal.depth.cast_unsigned(), constants);
             (Interval::exact(weight), density.times(&Interval::exact(part(proposal.share.sum, SUM_BITS))))
         })?;
         Ok(mask(accepted) & proposal.exists != 0)
@@ -73,15 +70,6 @@ impl Weighing {
     ) {
         kernel::measure(candidates.instructions(), candidates.grid().exponent(), &best, scores, depths);
         kernel::weigh(candidates.instructions(), self.rate, depths, weights);
-    }
-
-    /// The density at the precision of `constants`.
-    fn density(&self, constants: &Constants) -> Density {
-        if core::ptr::eq(constants, Constants::first()) {
-            self.density.clone()
-        } else {
-            Density::new(Shape::Exponential, self.scale.ratio(), constants)
-        }
     }
 }
 

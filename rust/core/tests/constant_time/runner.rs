@@ -83,8 +83,9 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Refinement => {
             ("refinement", "that a trial was refined is, to 2^-42, independent of its value (there, Theorem 2)")
         }
-        Reason::Tail => {
-            ("tail", "a tail value is in the output with a probability of at most 1.17 * 2^-64 (there, The tail)")
+        Reason::Tail => ("tail", "a tail value is in the output with a probability of at most 2^-64 (there, The tail)"),
+        Reason::Rest => {
+            ("rest", "a digit has the entry of the rest with a probability of at most 2^-56 (alias.md, Time)")
         }
         Reason::OpenCoin => {
             ("open coin", "64 digits leave a coin open with a probability of at most 2^-64 (bernoulli.md, Time)")

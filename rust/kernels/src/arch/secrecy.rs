@@ -14,8 +14,10 @@ pub enum Reason {
     /// Theorem 2 there: whether a trial was refined, and how, reveals next to nothing about its value.
     Refinement,
     /// "The tail" there: proposed with a probability that does not depend on data, and in the output with a
-    /// probability of at most 1.17 * 2^-64.
+    /// probability of at most 2^-64.
     Tail,
+    /// `samplers/alias.md`: a digit has the entry that stands for the rest with a probability of at most 2^-56.
+    Rest,
     /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
     /// `samplers/selection.md`: more than the fixed number of attempts or bits is needed with a probability below
@@ -87,10 +89,11 @@ pub mod memcheck {
 
     impl Reason {
         /// All reasons, in the order of [`Counts::declassified`].
-        pub const ALL: [Self; 13] = [
+        pub const ALL: [Self; 14] = [
             Self::Rejection,
             Self::Refinement,
             Self::Tail,
+            Self::Rest,
             Self::OpenCoin,
             Self::Selection,
             Self::HugeNoise,

@@ -27,16 +27,11 @@ pub const TAIL: usize = BINS - 1;
 /// A column of the alias table covers 2^26 of the 2^32 bin words.
 pub const COLUMN_BITS: u32 = 26;
 
-/// How bins are laid out. A bin covers 2^(shift + e) values, with e = 0, 2 or 3 by its place.
+/// How bins are laid out: 32 bins of 2^shift values, then 16 of 4 times and 15 of 8 times as many, then the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// Every bin is one value; no offset words.
-    Single,
-    /// 32 bins with e = 0, then 16 with e = 2, then 15 with e = 3, then the tail.
-    Graded {
-        /// The binary logarithm of the first bin's width.
-        shift: u32,
-    },
+pub struct Layout {
+    /// The binary logarithm of the first bin's width.
+    pub shift: u32,
 }
 
 /// How the signs share the bins.
@@ -110,23 +105,10 @@ pub struct Proposal {
 }
 
 impl Layout {
-    /// The binary logarithm of the first bin's width.
-    #[must_use]
-    pub fn shift(self) -> u32 {
-        match self {
-            Self::Single => 0,
-            Self::Graded { shift } => shift,
-        }
-    }
-
     /// The bytes of an offset word.
     #[must_use]
     pub fn offset_bytes(self) -> usize {
-        match self {
-            Self::Single => 0,
-            Self::Graded { shift: 0..=29 } => 4,
-            Self::Graded { .. } => 8,
-        }
+        if self.shift < 30 { 4 } else { 8 }
     }
 
     /// The bin, offset and acceptance words of a block.
@@ -156,12 +138,12 @@ impl Layout {
         trials * (4 + self.offset_bytes() + 8)
     }
 
-    /// Where bin `bin` begins, in units of the first bin's width, and its e; for public bins.
+    /// Where bin `bin` begins, in units of the first bin's width, and e, where its own width is 2^e units; for public bins.
     #[must_use]
-    pub fn bin_start(self, bin: u32) -> (u64, u32) {
-        match (self, bin) {
-            (Self::Single, _) | (_, 0..32) => (bin.into(), 0),
-            (_, 32..48) => (32 + 4 * u64::from(bin - 32), 2),
+    pub fn bin_start(bin: u32) -> (u64, u32) {
+        match bin {
+            0..32 => (bin.into(), 0),
+            32..48 => (32 + 4 * u64::from(bin - 32), 2),
             _ => (96 + 8 * u64::from(bin - 48), 3),
         }
     }
@@ -190,7 +172,7 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let chosen = choose(tables.layout, tables, black_box(<Portable as Vectors>::U32::splat(bin)));
+        let chosen = choose(tables, black_box(<Portable as Vectors>::U32::splat(bin)));
         let [[bin, _], [weight, _]] = [chosen.bin.widen(), chosen.weight.widen()];
         let [geometry, _] = chosen.geometry.widen();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
@@ -245,14 +227,14 @@ struct Geometry<V> {
 /// # Safety
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn choose<V: Widen>(layout: Layout, tables: &Tables, bin_word: V) -> Chosen<V> {
+unsafe fn choose<V: Widen>(tables: &Tables, bin_word: V) -> Chosen<V> {
     // SAFETY: passed on from the caller.
     unsafe {
         let column = bin_word.shr(COLUMN_BITS);
         let fraction = bin_word.and(V::splat((1 << COLUMN_BITS) - 1));
         let entry = column.look_up(&tables.alias);
         let bin = column.select(entry.and(V::splat(63)), fraction.less_than(entry.shr(6)));
-        Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(layout, bin) }
+        Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(bin) }
     }
 }
 
@@ -260,12 +242,9 @@ impl<V: Widen> Geometry<V> {
     /// # Safety
     /// As for the methods of [`Lanes32`].
     #[inline(always)]
-    unsafe fn of(layout: Layout, bin: V) -> Self {
+    unsafe fn of(bin: V) -> Self {
         // SAFETY: passed on from the caller.
         unsafe {
-            if layout == Layout::Single {
-                return Self { start: bin, e: V::splat(0) };
-            }
             // See `Layout::bin_start`: bin 32 begins at 8 times its width, and bin 48 at 12 times.
             let quarter = bin.shr(4);
             let skipped = quarter.look_up_4(&[0, 0, 8i32 - 32, 12i32 - 48].map(i32::cast_unsigned));
@@ -290,12 +269,9 @@ impl<V: Lanes64> Geometry<V> {
     /// As for the methods of [`Lanes64`].
     #[inline(always)]
     unsafe fn magnitude(&self, layout: Layout, offset: V) -> V {
-        let Layout::Graded { shift } = layout else {
-            return self.start;
-        };
         // SAFETY: passed on from the caller.
         unsafe {
-            let e = self.e.add(V::splat(shift.into()));
+            let e = self.e.add(V::splat(layout.shift.into()));
             self.start.shl_each(e).add(offset.and(V::splat(1).shl_each(e).sub(V::splat(1))))
         }
     }
@@ -324,13 +300,11 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
         return unsafe { run_layout::<S>(tables.layout, tables.square, tables, words, trials, packed) };
     }
     // A version for each shape and kind of layout: branches between the operations cost up to a seventh of the time.
-    let shift = tables.layout.shift();
-    let (short, long) = (Layout::Graded { shift: shift.min(29) }, Layout::Graded { shift: shift.clamp(30, 63) });
+    let Layout { shift } = tables.layout;
+    let (short, long) = (Layout { shift: shift.min(29) }, Layout { shift: shift.clamp(30, 63) });
     // SAFETY: passed on from the caller.
     unsafe {
         match (tables.layout.offset_bytes(), tables.square) {
-            (0, false) => run_layout::<S>(Layout::Single, false, tables, words, trials, packed),
-            (0, true) => run_layout::<S>(Layout::Single, true, tables, words, trials, packed),
             (4, false) => run_layout::<S>(short, false, tables, words, trials, packed),
             (4, true) => run_layout::<S>(short, true, tables, words, trials, packed),
             (_, false) => run_layout::<S>(long, false, tables, words, trials, packed),
@@ -350,14 +324,14 @@ unsafe fn run_layout<S: Vectors>(
     trials: &mut Trials,
     packed: &mut [i64],
 ) {
-    let folded = layout.shift() == 0 && tables.sides == Sides::Folded;
+    let folded = layout.shift == 0 && tables.sides == Sides::Folded;
     let (bins, offsets, accepts) = layout.split(words);
     let packed = &mut packed[..bins.len() / 4];
     let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
     for pair in (0..bins.len() / 4).step_by(2 * S::U64::N) {
         // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides the number of trials.
         let (geometry, weight) = unsafe {
-            let chosen = choose(layout, tables, S::U32::load_le_bytes(&bins[4 * pair..]));
+            let chosen = choose(tables, S::U32::load_le_bytes(&bins[4 * pair..]));
             tails |= S::U32::bitmask(S::U32::splat(TAIL as u32 - 1).less_than(chosen.bin)) << pair;
             (chosen.geometry.widen(), chosen.weight.widen_f64())
         };
@@ -365,10 +339,10 @@ unsafe fn run_layout<S: Vectors>(
             let first = pair + half * S::U64::N;
             // SAFETY: passed on from the caller; every slice has at least N words, since N divides the number of trials.
             unsafe {
-                let offset = match layout.offset_bytes() {
-                    0 => S::U64::splat(0),
-                    4 => S::U64::load_le_bytes_u32(&offsets[4 * first..]),
-                    _ => S::U64::load_le_bytes(&offsets[8 * first..]),
+                let offset = if layout.offset_bytes() == 4 {
+                    S::U64::load_le_bytes_u32(&offsets[4 * first..])
+                } else {
+                    S::U64::load_le_bytes(&offsets[8 * first..])
                 };
                 let accept = S::U64::load_le_bytes(&accepts[8 * first..]);
                 let magnitude = geometry[half].magnitude(layout, offset);
@@ -409,7 +383,7 @@ unsafe fn judge<V: Lanes64>(
     // SAFETY: passed on from the caller.
     unsafe {
         let lhs = V::mul_f64(uniform.convert_f64(), weight);
-        let below_2_52 = layout.shift() < 52 - 8;
+        let below_2_52 = layout.shift < 52 - 8;
         let x = if below_2_52 { magnitude.convert_f64_below_2_52() } else { magnitude.convert_f64() };
         let t = V::mul_f64(if square { V::mul_f64(x, x) } else { x }, V::splat_f64(tables.rate));
         let rhs = exp2_minus::<V, true>(copies.add(V::splat(63)), t);
@@ -445,15 +419,13 @@ mod tests {
 
     #[test]
     fn bins_follow_each_other_without_gap() {
-        for (layout, end) in [(Layout::Single, 63), (Layout::Graded { shift: 7 }, 216)] {
-            let mut next = 0;
-            for bin in 0..BINS as u32 {
-                let (start, e) = layout.bin_start(bin);
-                assert_eq!(start, next, "bin {bin}");
-                next = start + (1 << e);
-            }
-            assert_eq!(layout.bin_start(TAIL as u32).0, end);
+        let mut next = 0;
+        for bin in 0..BINS as u32 {
+            let (start, e) = Layout::bin_start(bin);
+            assert_eq!(start, next, "bin {bin}");
+            next = start + (1 << e);
         }
+        assert_eq!(Layout::bin_start(TAIL as u32).0, 216);
     }
 
     /// Some tables with every bin and every column, of which about half of the trials are accepted.
@@ -466,7 +438,7 @@ mod tests {
             amplitude: 1 << 31,
             sides,
             square,
-            rate: 0.01 / f64::from(layout.shift()).exp2().powi(1 + i32::from(square)),
+            rate: 0.01 / f64::from(layout.shift).exp2().powi(1 + i32::from(square)),
             window: 0.1, // wide enough for some to be undecided
         }
     }
@@ -478,12 +450,10 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 56) as u8
         };
-        for layout in
-            [Layout::Single, Layout::Graded { shift: 0 }, Layout::Graded { shift: 3 }, Layout::Graded { shift: 40 }]
-        {
+        for layout in [0, 3, 40].map(|shift| Layout { shift }) {
             for (sides, square) in [(Sides::One, false), (Sides::Folded, true), (Sides::Two, false), (Sides::Two, true)]
             {
-                if sides == Sides::Folded && layout.shift() > 0 {
+                if sides == Sides::Folded && layout.shift > 0 {
                     continue;
                 }
                 let tables = tables(layout, sides, square);

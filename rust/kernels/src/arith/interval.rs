@@ -30,6 +30,12 @@ impl<L: Limbs> Interval<L> {
         Self { low: self.low.plus(&other.low), high: self.high.plus(&other.high) }
     }
 
+    /// `self - other`, for a difference that is not negative.
+    #[must_use]
+    pub fn minus(self, other: &Self) -> Self {
+        Self { low: self.low.minus(&other.high), high: self.high.minus(&other.low) }
+    }
+
     /// `1 - self`, for a number from 0 to 1.
     #[must_use]
     pub fn complement(&self) -> Self {

@@ -28,7 +28,7 @@ use crate::local::estimate::Law;
 use crate::local::spec::Field;
 use crate::params::{Ratio, Scale};
 use crate::rng::{Wiped, fill_bytes};
-use crate::samplers::histogram::Histogram;
+use crate::samplers::IntegerNoise;
 use crate::samplers::{DiscreteLaplace, Sampler};
 
 /// The bytes of a number.
@@ -126,7 +126,7 @@ impl NoisySums {
     /// noise. For a chunk, `rng` gives the words that round, then the noise.
     pub(crate) fn fill_rounded<R: TryCryptoRng + ?Sized>(
         self,
-        noise: &Histogram,
+        noise: &IntegerNoise,
         rng: &mut R,
         values: &[f64],
         first: usize,
@@ -148,7 +148,7 @@ impl NoisySums {
 
     /// Fills `out` with numbers: `exact(rng, at, numbers)` writes the exact ones from index `at` on to a private
     /// buffer, where noise is added to them.
-    pub(crate) fn fill<R, E>(self, noise: &Histogram, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
+    pub(crate) fn fill<R, E>(self, noise: &IntegerNoise, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
         E: FnMut(&mut R, usize, &mut [i64]) -> Result<(), Error>,

@@ -29,12 +29,13 @@ pub(super) fn checks() -> Vec<Check> {
             }
         }),
         ("the number of accepted trials, not declassified", || {
-            let sampler = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap());
-            let mut words = vec![0; sampler.tables().layout.bytes(TRIALS)];
+            let sampler = DiscreteLaplace::new(Scale::from_f64(1e4).unwrap());
+            let tables = sampler.tables().unwrap();
+            let mut words = vec![0; tables.layout.bytes(TRIALS)];
             fill_bytes(&mut SeededRng::new(1).unwrap(), &mut words).unwrap();
             let (instructions, mut trials) = (instruction_set::current().unwrap(), Trials::default());
             let mut packed = [0; TRIALS];
-            trials::run(instructions, sampler.tables(), &words, &mut trials, &mut packed);
+            trials::run(instructions, tables, &words, &mut trials, &mut packed);
             if trials.accepted.count_ones() > 32 {
                 black_box(packed);
             }

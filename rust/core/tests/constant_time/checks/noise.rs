@@ -3,20 +3,19 @@
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::{NoiseKey, SeededRng};
 use dpnoise_core::samplers::{
-    Bernoulli, Design, DiscreteLaplace, GridNoise, Histogram, Keyed, Named, ON_HISTOGRAM, Sampler,
+    Bernoulli, Design, DiscreteLaplace, GridNoise, INTEGER_NOISE, IntegerNoise, Keyed, Named, Sampler,
 };
 use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::trials::Layout;
 
 use super::{Check, assert_secret, table};
 
-/// A name, a layout, and the scale of an exponential and of a Gaussian for it.
-const LAYOUTS: [(&str, Layout, f64, f64); 5] = [
-    ("single bins", Layout::Single, 1.0, 5.0),
-    ("graded bins, folded", Layout::Graded { shift: 0 }, 4.0, 20.0),
-    ("graded bins, 4-byte offsets", Layout::Graded { shift: 9 }, 2000.0, 10_000.0),
-    ("graded bins, 8-byte offsets", Layout::Graded { shift: 33 }, 3.5e10, 1.7e11),
-    ("graded bins, heavy tail", Layout::Graded { shift: 0 }, 80.0, 115.0),
+/// A name, the binary logarithm of the first bin's width, and the scale of an exponential and of a Gaussian for it.
+const LAYOUTS: [(&str, u32, f64, f64); 4] = [
+    ("folded bins", 0, 4.0, 20.0),
+    ("4-byte offsets", 9, 2000.0, 10_000.0),
+    ("8-byte offsets", 33, 3.5e10, 1.7e11),
+    ("a heavy tail", 0, 80.0, 115.0),
 ];
 
 /// The usual allowance for the error of the fast comparison, and one so large that the 256 bits decide most trials.
@@ -43,7 +42,7 @@ pub(super) fn checks() -> Vec<Check> {
         ("keyed noise", || {
             let key = NoiseKey::from_secret_bytes(&[1; 32]).unwrap();
             let ticket = key.ticket("check", 1).unwrap();
-            let noise: Histogram = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap()).into();
+            let noise: IntegerNoise = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap()).into();
             let mut out = [0; SAMPLES];
             noise.draw_keyed(&key, &ticket, 4000, &mut out, 1, &mut go_on).unwrap();
             assert_secret(&out);
@@ -56,12 +55,21 @@ pub(super) fn checks() -> Vec<Check> {
             }
         }),
     ]);
-    for (layout_name, layout, scale, sigma) in LAYOUTS {
+    for (digits, scale) in [("one digit", 1.0), ("two digits", 10.0), ("three digits", 1000.0)] {
+        for Named { name, parameter, new } in INTEGER_NOISE {
+            let sampler = new(Scale::from_f64(if parameter == "sigma" { 5.0 } else { scale }).unwrap(), None).unwrap();
+            checks.push(Check {
+                name: format!("{name}, {digits}"),
+                run: Box::new(move || fill(&sampler, ETA_BITS[0], false)),
+            });
+        }
+    }
+    for (layout_name, shift, scale, sigma) in LAYOUTS {
         let [scale, sigma] = [scale, sigma].map(|scale| Scale::from_f64(scale).unwrap());
-        for Named { name, parameter, new } in ON_HISTOGRAM {
+        for Named { name, parameter, new } in INTEGER_NOISE {
             for eta_bits in ETA_BITS {
                 let scale = if parameter == "sigma" { sigma } else { scale };
-                let sampler = new(scale, Some(Design { layout, weight_bits: 32, eta_bits })).unwrap();
+                let sampler = new(scale, Some(Design { layout: Layout { shift }, weight_bits: 32, eta_bits })).unwrap();
                 checks.push(Check {
                     name: format!("{name}, {layout_name}, eta 2^-{eta_bits}"),
                     run: Box::new(move || fill(&sampler, eta_bits, layout_name.contains("tail"))),
@@ -72,7 +80,7 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-fn fill(sampler: &Histogram, eta_bits: u32, has_tail: bool) {
+fn fill(sampler: &IntegerNoise, eta_bits: u32, has_tail: bool) {
     let mut out = [0; SAMPLES];
     let rarities = sampler.fill_counted(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
     if has_tail {

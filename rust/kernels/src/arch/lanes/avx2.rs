@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{Lanes32, Lanes64, Vectors, Widen};
+use super::{Lanes8, Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// AVX2 and FMA.
@@ -14,6 +14,7 @@ impl Vectors for Avx2 {
     type U64 = Words64;
     type U32 = Words32;
     type Register32 = Words32;
+    type U8 = Bytes;
 }
 
 /// The first `N` items of `source`, which fill a vector.
@@ -239,5 +240,46 @@ unsafe fn choose<const LEFT: i32>(a: __m256i, b: __m256i, index: __m256i) -> __m
         // The blend uses the sign bit of each lane, so the bit is moved there.
         let sign = _mm256_castsi256_ps(_mm256_slli_epi32::<LEFT>(index));
         _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), sign))
+    }
+}
+
+/// 32 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes(__m256i);
+
+impl Lanes8 for Bytes {
+    const N: usize = 32;
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u8; 64]) -> Self {
+        let quarters = table.as_chunks::<16>().0;
+        // SAFETY: the caller has the instruction set; 16 bytes are readable, and no alignment is asked for.
+        unsafe {
+            let part = |i: usize| {
+                let quarter = _mm256_broadcastsi128_si256(_mm_loadu_si128(quarters[i].as_ptr().cast()));
+                _mm256_shuffle_epi8(quarter, self.0)
+            };
+            // Bits 4 and 5 of an index, as bit 7 of its byte, decide between the four.
+            let (bit_4, bit_5) = (_mm256_slli_epi16::<3>(self.0), _mm256_slli_epi16::<2>(self.0));
+            let low = _mm256_blendv_epi8(part(0), part(1), bit_4);
+            let high = _mm256_blendv_epi8(part(2), part(3), bit_4);
+            Self(_mm256_blendv_epi8(low, high, bit_5))
+        }
+    }
+
+    intrinsics! {
+        fn splat(byte: u8) -> Self { Self(_mm256_set1_epi8(byte.cast_signed())) }
+        fn load(source: &[u8]) -> Self { Self(load::<_, 32>(source)) }
+        fn store(self, target: &mut [i8]) { store::<_, 32>(self.0, target) }
+        fn and(self, other: Self) -> Self { Self(_mm256_and_si256(self.0, other.0)) }
+        fn xor(self, other: Self) -> Self { Self(_mm256_xor_si256(self.0, other.0)) }
+        fn sub(self, other: Self) -> Self { Self(_mm256_sub_epi8(self.0, other.0)) }
+        fn is_negative(self) -> Self { Self(_mm256_cmpgt_epi8(_mm256_setzero_si256(), self.0)) }
+        fn is_below(self, other: Self, ties: Self) -> Self {
+            let at_most = _mm256_cmpeq_epi8(_mm256_min_epu8(self.0, other.0), self.0);
+            let equal = _mm256_cmpeq_epi8(self.0, other.0);
+            Self(_mm256_andnot_si256(_mm256_andnot_si256(ties.0, equal), at_most))
+        }
+        fn select(self, other: Self, mask: Self) -> Self { Self(_mm256_blendv_epi8(other.0, self.0, mask.0)) }
     }
 }

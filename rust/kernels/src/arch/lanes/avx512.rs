@@ -14,6 +14,7 @@ impl Vectors for Avx512 {
     type U64 = Words64;
     type U32 = Words32;
     type Register32 = Words32;
+    type U8 = super::avx2::Bytes; // 64 bytes in a vector would need BW as well
 }
 
 /// The first `N` items of `source`, which fill a vector.

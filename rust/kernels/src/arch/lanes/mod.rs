@@ -7,7 +7,7 @@
 //! | `avx512` | AVX-512 F and DQ |
 //! | `neon` | NEON |
 //!
-//! A vector holds unsigned words, of 32 bits or 64, and its methods work lane by lane. They are named for what they do:
+//! A vector holds unsigned words, of 8, 32 or 64 bits, and its methods work lane by lane. They are named for what they do:
 //!
 //! - `add`, `less_than`, `splat` and so on work on words; with the ending `_f64` on doubles, as many as 64-bit words.
 //! - `load` and `store` move numbers in native byte order, `load_le_bytes` and `store_le_bytes` little-endian bytes.
@@ -75,6 +75,38 @@ pub(super) trait Vectors {
     /// 32-bit words in one register, for kernels that need most of the registers. In [`Vectors::U32`] there are several
     /// registers where these are small, or the latency of table scans matters more.
     type Register32: Lanes32;
+    /// Vectors of bytes.
+    type U8: Lanes8;
+}
+
+/// A vector of `N` bytes. A mask is all ones or zero.
+///
+/// # Safety
+/// Every method may be called only on a CPU that has the vector's instruction set, from a function compiled for it.
+pub(super) trait Lanes8: Copy {
+    /// The number of bytes, at most 64.
+    const N: usize;
+
+    /// Every lane holds `byte`.
+    unsafe fn splat(byte: u8) -> Self;
+    /// The first `N` bytes of `source`, which has at least as many.
+    unsafe fn load(source: &[u8]) -> Self;
+    /// Writes the lanes to `target`; it has room for at least `N`.
+    unsafe fn store(self, target: &mut [i8]);
+    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
+    unsafe fn look_up(self, table: &[u8; 64]) -> Self;
+    /// Bitwise and.
+    unsafe fn and(self, other: Self) -> Self;
+    /// Bitwise exclusive or.
+    unsafe fn xor(self, other: Self) -> Self;
+    /// The difference modulo 2^8.
+    unsafe fn sub(self, other: Self) -> Self;
+    /// Whether bit 7 is set.
+    unsafe fn is_negative(self) -> Self;
+    /// Whether `self` is below `other`, or equal to it where the mask `ties` is set.
+    unsafe fn is_below(self, other: Self, ties: Self) -> Self;
+    /// `self` where `mask` is set, else `other`.
+    unsafe fn select(self, other: Self, mask: Self) -> Self;
 }
 
 /// A vector of `N` 32-bit words.

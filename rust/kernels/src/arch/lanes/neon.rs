@@ -4,7 +4,7 @@
 use core::arch::aarch64::*;
 use core::array;
 
-use super::{Lanes32, Lanes64, Vectors, Widen};
+use super::{Lanes8, Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify_in_register};
 
 /// NEON, also called Advanced SIMD.
@@ -15,6 +15,7 @@ impl Vectors for Neon {
     type U64 = Words64;
     type U32 = Words32<2>;
     type Register32 = Words32<1>;
+    type U8 = Bytes;
 }
 
 /// The items at the front of `source`, as many as fill a vector.
@@ -236,4 +237,31 @@ impl Widen for Words32<2> {
 unsafe fn widen(words: uint32x4_t) -> Words64 {
     // SAFETY: the caller has the instruction set.
     unsafe { Words64([vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)]) }
+}
+
+/// 16 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes(uint8x16_t);
+
+impl Lanes8 for Bytes {
+    const N: usize = 16;
+
+    intrinsics! {
+        fn splat(byte: u8) -> Self { Self(vdupq_n_u8(byte)) }
+        fn load(source: &[u8]) -> Self { Self(load(source)) }
+        fn store(self, target: &mut [i8]) { store(self.0, target) }
+        fn look_up(self, table: &[u8; 64]) -> Self {
+            let [a, b, c, d] = load(table);
+            Self(vqtbl4q_u8(uint8x16x4_t(a, b, c, d), self.0))
+        }
+        fn and(self, other: Self) -> Self { Self(vandq_u8(self.0, other.0)) }
+        fn xor(self, other: Self) -> Self { Self(veorq_u8(self.0, other.0)) }
+        fn sub(self, other: Self) -> Self { Self(vsubq_u8(self.0, other.0)) }
+        fn is_negative(self) -> Self { Self(vcltzq_s8(vreinterpretq_s8_u8(self.0))) }
+        fn is_below(self, other: Self, ties: Self) -> Self {
+            let tied = vandq_u8(ties.0, vceqq_u8(self.0, other.0));
+            Self(vorrq_u8(vcltq_u8(self.0, other.0), tied))
+        }
+        fn select(self, other: Self, mask: Self) -> Self { Self(vbslq_u8(mask.0, self.0, other.0)) }
+    }
 }

@@ -3,7 +3,7 @@
 use core::array;
 use core::hint::black_box;
 
-use super::{Lanes32, Lanes64, Vectors, Widen};
+use super::{Lanes8, Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify};
 use crate::arith::power_of_two;
 
@@ -15,6 +15,7 @@ impl Vectors for Portable {
     type U64 = Words64<8>; // enough work at a time to hide the latency of the table scans
     type U32 = Words32<16>;
     type Register32 = Words32<4>; // of the baseline of x86-64 and aarch64
+    type U8 = Bytes;
 }
 
 /// `N` words; a mask is all ones or zero.
@@ -364,5 +365,78 @@ impl Widen for Words32<16> {
     unsafe fn widen_f32(self) -> [[f64; 8]; 2] {
         let half = |first: usize| array::from_fn(|i| f32::from_bits(self.0[first + i]).into());
         [half(0), half(8)]
+    }
+}
+
+/// 64 bytes: enough work for each entry of a table that is scanned.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes([u8; 64]);
+
+impl Bytes {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(u8, u8) -> u8) -> Self {
+        Self(array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Lanes8 for Bytes {
+    const N: usize = 64;
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        Self([byte; 64])
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u8]) -> Self {
+        Self(*source.first_chunk().expect("N bytes"))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [i8]) {
+        target[..64].copy_from_slice(&self.0.map(u8::cast_signed));
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u8; 64]) -> Self {
+        let mut found = [0; 64];
+        for (i, &entry) in table.iter().enumerate() {
+            for (found, &index) in found.iter_mut().zip(&self.0) {
+                *found |= entry & u8::from(index == i as u8).wrapping_neg();
+            }
+        }
+        Self(found)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.zip(other, u8::wrapping_sub)
+    }
+
+    #[inline(always)]
+    unsafe fn is_negative(self) -> Self {
+        Self(self.0.map(|byte| (byte >> 7).wrapping_neg()))
+    }
+
+    #[inline(always)]
+    unsafe fn is_below(self, other: Self, ties: Self) -> Self {
+        let below = self.zip(other, |a, b| u8::from(a < b).wrapping_neg());
+        let tied = self.zip(other, |a, b| u8::from(a == b).wrapping_neg()).zip(ties, |a, b| a & b);
+        below.zip(tied, |a, b| a | b)
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        Self(array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
     }
 }

@@ -1,0 +1,247 @@
+#![doc = include_str!("alias.md")]
+
+use dpnoise_kernels::arch::alias::{
+    self, COLUMN_BITS, DIGIT_BYTES, DIGITS, Digit, Drawn, ENTRIES, NUMBERS, REST, Table,
+};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::exp::{Constants, FIRST_LIMBS};
+use dpnoise_kernels::arith::fixed::{Fixed, Limbs};
+use dpnoise_kernels::arith::interval::Interval;
+use rand_core::TryCryptoRng;
+
+use super::density::{Density, Law, Shape};
+use super::design::{alias_table, reaches};
+use super::histogram::Rarities;
+use super::refine::{bernoulli, heads, is_below};
+use crate::error::Error;
+use crate::instruction_set;
+use crate::rng::{self, Wiped, wipe};
+
+/// Counts add up to 2^62.
+const TOTAL: u64 = (ENTRIES as u64) << COLUMN_BITS;
+
+/// A sampler of integers by digits.
+#[derive(Clone, Debug)]
+pub(super) struct Alias {
+    law: Law,
+    places: Vec<Place>,
+    digits: Vec<Digit>,
+    /// A, for each digit.
+    counts: Vec<[u64; ENTRIES]>,
+}
+
+/// Which digit: entry e < 63 has a probability proportional to f(step e).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    step: u64,
+    /// Entries above 0 have two signs, and more digits may follow them.
+    signed: bool,
+    /// It is the last one: larger entries exist.
+    open: bool,
+}
+
+impl Place {
+    /// The digits of a distribution, or `None` if there is no room for all but 2^-64 of it.
+    fn all(law: &Law, signed: bool) -> Option<Vec<Self>> {
+        let first = if signed { 62 } else { 63 };
+        let steps = match law.shape {
+            Shape::Exponential => &[1, first, first * 63][..],
+            Shape::Gaussian => &[1],
+        };
+        let last = steps.iter().position(|&step| reaches(law.shape, u128::from(63 * step), law.scale.ratio()))?;
+        let place = |(i, &step)| Self { step, signed: signed && i == 0, open: i == last };
+        Some(steps[..=last].iter().enumerate().map(place).collect())
+    }
+
+    /// Numbers proportional to the probabilities of the entries below 63 and of all others together, and their sum.
+    fn masses<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> (Vec<Interval<L>>, Interval<L>) {
+        let limbs = constants.limbs();
+        // A Gaussian is below 2^(-64 k^2) from 63 k on, and all of it from there on is below twice that.
+        let count = match (self.open, density.shape()) {
+            (true, Shape::Gaussian) => REST * (limbs - 1).isqrt() + REST,
+            _ => ENTRIES,
+        };
+        let mut masses = density.at_bins(count, self.step, |_| 0, constants);
+        match (self.open, density.shape()) {
+            // In units of the sum of f(step e) over all e, which is 1/(1 - f(step)).
+            (true, Shape::Exponential) => {
+                let unit = masses[1].complement();
+                masses[..REST].iter_mut().for_each(|mass| *mass = mass.times(&unit));
+            }
+            (true, Shape::Gaussian) => {
+                let tail = masses.drain(REST + 1..).collect::<Vec<_>>();
+                masses[REST] = tail.iter().fold(masses[REST].clone(), Interval::plus);
+                masses[REST].high = masses[REST].high.clone().plus_ulps(2);
+            }
+            (false, _) => masses[REST] = Interval::exact(Fixed::zero(limbs)),
+        }
+        if self.signed {
+            if !self.open {
+                masses[0] = masses[REST - 1].complement();
+            }
+            masses[1..].iter_mut().for_each(|mass| *mass = mass.clone().times_integer(2));
+        }
+        let sum = masses[1..].iter().fold(masses[0].clone(), Interval::plus);
+        (masses, sum)
+    }
+
+    /// For each entry the largest whole number below its probability times 2^62, and for 63 what is left; or `None` when
+    /// the precision does not decide them.
+    fn counts<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Option<[u64; ENTRIES]> {
+        let (masses, sum) = self.masses(density, constants);
+        let inverse = Interval { low: sum.high.reciprocal_vartime(), high: sum.low.reciprocal_vartime().plus_ulps(4) };
+        let below = |x: &Fixed<L>| (x.integer() + u64::from(!x.is_whole())).clamp(1, TOTAL) - 1;
+        let mut counts = [0; ENTRIES];
+        for (count, mass) in counts.iter_mut().zip(&masses[..REST]) {
+            let scaled = mass.times(&inverse).times_integer(TOTAL);
+            *count = Some(below(&scaled.low)).filter(|&count| count == below(&scaled.high))?;
+        }
+        counts[REST] = TOTAL - counts.iter().sum::<u64>();
+        Some(counts)
+    }
+}
+
+impl Alias {
+    /// The tables of a distribution, or `None` for scales that are too large for [`DIGITS`] digits, or one of a
+    /// Gaussian.
+    pub(super) fn new(law: &Law, signed: bool) -> Option<Self> {
+        let places = Place::all(law, signed)?;
+        let counts = counts(&places, law, Constants::short()).unwrap_or_else(|| {
+            let mut limbs = FIRST_LIMBS;
+            loop {
+                limbs *= 2;
+                if let Some(counts) = counts(&places, law, &Constants::<Vec<u64>>::new(limbs)) {
+                    break counts;
+                }
+            }
+        });
+        let digit = |(place, counts): (&Place, &[u64; ENTRIES])| Digit {
+            table: Table::new(&alias_table(counts, 1 << COLUMN_BITS)),
+            step: place.step as i32,
+            signed: place.signed,
+        };
+        let digits = places.iter().zip(&counts).map(digit).collect();
+        Some(Self { law: law.clone(), places, digits, counts })
+    }
+
+    /// Fills `out`; where it fails, only in part.
+    pub(super) fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+        let instructions = instruction_set::current()?;
+        let block_bytes = DIGIT_BYTES * self.places.len();
+        let Workspace { words, drawn, spare } = &mut Workspace::new(blocks(out.len()) * block_bytes);
+        let mut rarities = Rarities::default();
+        let mut missing = out;
+        while !missing.is_empty() {
+            let words = &mut words[..blocks(missing.len()) * block_bytes];
+            rng::fill_bytes(rng, words)?;
+            for words in words.chunks_exact(block_bytes) {
+                let (part, later) = missing.split_at_mut(missing.len().min(NUMBERS));
+                // Numbers go straight to their place where there is room for a whole block.
+                let numbers = part.first_chunk_mut().unwrap_or(spare);
+                alias::run(instructions, &self.digits, words, drawn, numbers);
+                if declassify(Reason::Rest, drawn.rest) {
+                    rarities.tails += self.resolve(rng, &declassify(Reason::Rest, *drawn), numbers)?;
+                }
+                if part.len() < NUMBERS {
+                    part.copy_from_slice(&spare[..part.len()]);
+                }
+                rarities.trials += NUMBERS as u64;
+                missing = later;
+            }
+        }
+        Ok(rarities)
+    }
+
+    /// Draws the entries that stand for the rest, number by number and digit by digit. Returns how many numbers had some.
+    fn resolve<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        Drawn { entries, .. }: &Drawn,
+        numbers: &mut [i64; NUMBERS],
+    ) -> Result<u64, Error> {
+        let mut resolved = 0;
+        for (i, number) in numbers.iter_mut().enumerate() {
+            let negative = entries[0][i] < 0;
+            let entries: [u64; DIGITS] = entries.map(|entries| entries[i].unsigned_abs().into());
+            if !entries.contains(&(REST as u64)) {
+                continue;
+            }
+            let mut magnitude = 0;
+            for (digit, (place, mut entry)) in self.places.iter().zip(entries).enumerate() {
+                if entry == REST as u64 {
+                    entry = self.rest(rng, digit)?;
+                }
+                magnitude += entry * place.step;
+                if place.signed && entry == 0 {
+                    break;
+                }
+            }
+            *number = if negative { -magnitude.cast_signed() } else { magnitude.cast_signed() };
+            resolved += 1;
+        }
+        Ok(resolved)
+    }
+
+    /// An entry of a digit with the probabilities that its counts fall short of.
+    fn rest<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, digit: usize) -> Result<u64, Error> {
+        let (place, counts) = (self.places[digit], &self.counts[digit]);
+        loop {
+            let mut word = || rng.try_next_u64().map_err(Error::randomness);
+            let (entry, prefix) = (word()? as usize % ENTRIES, word()? >> 1);
+            let kept = is_below(rng, Reason::Rest, prefix, |constants| {
+                let (mut masses, sum) = place.masses(&self.law.density(constants), constants);
+                let count = if entry == REST { 0 } else { counts[entry] };
+                let rest = masses.swap_remove(entry).times_integer(TOTAL).minus(&sum.clone().times_integer(count));
+                (sum, rest)
+            })?;
+            if declassify(Reason::Rest, kept) {
+                return if entry == REST { self.tail(rng, place) } else { Ok(entry as u64) };
+            }
+        }
+    }
+
+    /// An entry from 63 on, of the last digit.
+    fn tail<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, Place { step, .. }: Place) -> Result<u64, Error> {
+        let start = REST as u64 * step;
+        loop {
+            let beyond = heads(rng, |constants| self.law.density(constants).decay(start, step, constants))?;
+            if self.law.shape == Shape::Exponential
+                || bernoulli(rng, |constants| self.law.density(constants).excess(beyond, constants))?
+            {
+                return Ok(REST as u64 + beyond);
+            }
+        }
+    }
+}
+
+/// The counts of all digits.
+fn counts<L: Limbs>(places: &[Place], law: &Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
+    let density = Density::new(law.shape, law.scale.ratio(), constants);
+    places.iter().map(|place| place.counts(&density, constants)).collect()
+}
+
+/// How many blocks' words are fetched at once.
+fn blocks(missing: usize) -> usize {
+    if missing < 4 * NUMBERS { 1 } else { 4 }
+}
+
+/// The working memory of a call.
+struct Workspace {
+    words: Wiped<u8>,
+    drawn: Drawn,
+    /// The numbers of a block for which there is not enough room.
+    spare: [i64; NUMBERS],
+}
+
+impl Workspace {
+    fn new(bytes: usize) -> Self {
+        Self { words: Wiped::new(bytes), drawn: Drawn::default(), spare: [0; NUMBERS] }
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        wipe(core::slice::from_mut(&mut self.drawn));
+        wipe(&mut self.spare);
+    }
+}

@@ -1,0 +1,233 @@
+//! Alias tables of 64 entries and 62 bits: 64 numbers at a time, one digit of each after the other.
+//!
+//! Entry 63 stands for what 62 bits cannot say of the probabilities; the caller decides it exactly. No exponential is
+//! computed, nothing is rejected and every number takes the same words. See `samplers/alias.md` for the proofs.
+#![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
+
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes8, Vectors};
+
+/// The numbers in a block.
+pub const NUMBERS: usize = 64;
+
+/// The entries of a table.
+pub const ENTRIES: usize = 64;
+
+/// The entry of what is left over.
+pub const REST: usize = ENTRIES - 1;
+
+/// The most digits of a number.
+pub const DIGITS: usize = 3;
+
+/// A column of a table covers 2^56 of the 2^62 words.
+pub const COLUMN_BITS: u32 = 56;
+
+/// The bytes of a column's fraction.
+const FRACTION_BYTES: usize = COLUMN_BITS as usize / 8;
+
+/// The bytes of a digit of a block: the lowest byte of all numbers' fractions, and so on to the seventh, then a byte of
+/// each with the column in its lower 6 bits and the sign in bit 7.
+pub const DIGIT_BYTES: usize = (FRACTION_BYTES + 1) * NUMBERS;
+
+/// An alias table (Walker 1977), byte by byte of its thresholds.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Table {
+    thresholds: [[u8; ENTRIES]; FRACTION_BYTES],
+    aliases: [u8; ENTRIES],
+}
+
+/// A digit, which is public.
+#[derive(Clone, Debug)]
+pub struct Digit {
+    /// The table of the entries.
+    pub table: Table,
+    /// What the entry is multiplied by.
+    pub step: i32,
+    /// For the first digit: its words have the signs of the numbers, and where its entry is zero, so is the number.
+    pub signed: bool,
+}
+
+/// What a block's numbers are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    /// The entries, digit by digit, each with the sign of its number; zero where they do not count.
+    pub entries: [[i8; NUMBERS]; DIGITS],
+    /// Whether some entry is [`REST`].
+    pub rest: bool,
+}
+
+impl Default for Drawn {
+    fn default() -> Self {
+        Self { entries: [[0; NUMBERS]; DIGITS], rest: false }
+    }
+}
+
+impl Table {
+    /// The table with these columns: a fraction below the first leads to the column's entry, others to the second.
+    #[must_use]
+    pub fn new(columns: &[(u64, u8); ENTRIES]) -> Self {
+        Self {
+            thresholds: core::array::from_fn(|byte| columns.map(|(threshold, _)| (threshold >> (8 * byte)) as u8)),
+            aliases: columns.map(|(_, alias)| alias),
+        }
+    }
+}
+
+/// Draws the numbers of a block from its words, of which there are [`DIGIT_BYTES`] for each digit: the sums of the entries
+/// times their steps. A number with an entry that is [`REST`] must be drawn in another way.
+///
+/// # Panics
+/// When there are no digits, more than [`DIGITS`], or words for another number of them.
+pub fn run(
+    instructions: InstructionSet,
+    digits: &[Digit],
+    words: &[u8],
+    drawn: &mut Drawn,
+    numbers: &mut [i64; NUMBERS],
+) {
+    assert!((1..=DIGITS).contains(&digits.len()) && words.len() == DIGIT_BYTES * digits.len());
+    dispatch!(
+        instructions,
+        run_lanes(digits: &[Digit], words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS])
+    );
+}
+
+/// # Safety
+/// As for the methods of [`Lanes8`].
+#[inline(always)]
+unsafe fn run_lanes<S: Vectors>(
+    digits: &[Digit],
+    words: &[u8],
+    Drawn { entries, rest }: &mut Drawn,
+    numbers: &mut [i64; NUMBERS],
+) {
+    let (words, _) = words.as_chunks::<DIGIT_BYTES>();
+    for first in (0..NUMBERS).step_by(S::U8::N) {
+        // SAFETY: passed on from the caller; N bytes follow, since N divides the numbers.
+        unsafe {
+            let none = S::U8::splat(0);
+            let (mut sign, mut counts) = (none, S::U8::splat(u8::MAX));
+            for ((digit, words), entries) in digits.iter().zip(words).zip(&mut *entries) {
+                let (entry, head) = choose::<S::U8>(&digit.table, words, first);
+                if digit.signed {
+                    sign = head.is_negative();
+                    counts = none.is_below(entry, none);
+                }
+                entry.xor(sign).sub(sign).and(counts).store(&mut entries[first..]);
+            }
+        }
+    }
+    // Plain code, which the compiler vectorises; nothing overflows.
+    for (number, &entry) in numbers.iter_mut().zip(&entries[0]) {
+        *number = entry.into();
+    }
+    for (digit, entries) in digits[1..].iter().zip(&entries[1..]) {
+        for (number, &entry) in numbers.iter_mut().zip(entries) {
+            *number = number.wrapping_add(i32::from(entry).wrapping_mul(digit.step).into());
+        }
+    }
+    // REST + 1 is the first number with bit 6.
+    let any =
+        entries[..digits.len()].as_flattened().iter().fold(0, |any, entry| any | entry.unsigned_abs().wrapping_add(1));
+    *rest = any >> 6 != 0;
+}
+
+/// The chosen entries of the N numbers from `first` on, and the bytes with their signs.
+///
+/// # Safety
+/// As for the methods of [`Lanes8`].
+#[inline(always)]
+unsafe fn choose<V: Lanes8>(table: &Table, words: &[u8; DIGIT_BYTES], first: usize) -> (V, V) {
+    let (planes, _) = words.as_chunks::<NUMBERS>();
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let head = V::load(&planes[FRACTION_BYTES][first..]);
+        let column = head.and(V::splat(REST as u8));
+        let mut below = V::splat(0);
+        for (plane, thresholds) in planes.iter().zip(&table.thresholds) {
+            below = V::load(&plane[first..]).is_below(column.look_up(thresholds), below);
+        }
+        (column.select(column.look_up(&table.aliases), below), head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digits(count: usize, signed: bool) -> Vec<Digit> {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 8
+        };
+        [1, 62, 62 * 63][..count]
+            .iter()
+            .map(|&step| {
+                let mut columns = core::array::from_fn(|_| (next(), (next() >> 50) as u8 & 63));
+                (columns[3].0, columns[5].0) = (0, (1 << COLUMN_BITS) - 1);
+                Digit { table: Table::new(&columns), step, signed: signed && step == 1 }
+            })
+            .collect()
+    }
+
+    /// What the documentation says, with numbers of 64 bits: the entries of number i, and its sign.
+    fn plain(digits: &[Digit], words: &[u8], i: usize) -> (Vec<u8>, bool) {
+        let byte = |d: usize, plane: usize| words[DIGIT_BYTES * d + NUMBERS * plane + i];
+        let entry = |(d, digit): (usize, &Digit)| {
+            let column = byte(d, 7) as usize & 63;
+            let word = |byte: &dyn Fn(usize) -> u8| (0..7).fold(0u64, |word, j| word | u64::from(byte(j)) << (8 * j));
+            let own = word(&|j| byte(d, j)) < word(&|j| digit.table.thresholds[j][column]);
+            if own { column as u8 } else { digit.table.aliases[column] }
+        };
+        (digits.iter().enumerate().map(entry).collect(), byte(0, 7) >> 7 == 1)
+    }
+
+    /// Every column of every digit at its threshold and on both sides of it, with both signs, on every instruction set.
+    #[test]
+    fn every_class_of_words_is_drawn_as_defined() {
+        for count in 1..=DIGITS {
+            let [digits, unsigned] = [true, false].map(|signed| digits(count, signed));
+            for (offset, negative) in [(-1i64, 0), (0, 0x80), (1, 0), (0, 0xc0)] {
+                for turn in 0..ENTRIES {
+                    let mut words = vec![0u8; count * DIGIT_BYTES];
+                    for (d, digit) in digits.iter().enumerate() {
+                        for i in 0..NUMBERS {
+                            let column = (i + turn * d) % ENTRIES;
+                            let bytes =
+                                core::array::from_fn(|j| if j < 7 { digit.table.thresholds[j][column] } else { 0 });
+                            let fraction = u64::from_le_bytes(bytes).wrapping_add_signed(offset).to_le_bytes();
+                            for (j, &byte) in fraction[..7].iter().enumerate() {
+                                words[DIGIT_BYTES * d + NUMBERS * j + i] = byte;
+                            }
+                            words[DIGIT_BYTES * d + NUMBERS * 7 + i] = column as u8 | negative;
+                        }
+                    }
+                    for (signed, digits) in [(true, &digits), (false, &unsigned)] {
+                        for instructions in InstructionSet::available() {
+                            let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
+                            run(instructions, digits, &words, &mut drawn, &mut numbers);
+                            let mut any = false;
+                            for (i, &number) in numbers.iter().enumerate() {
+                                let (entries, minus) = plain(digits, &words, i);
+                                let counts = |d: usize| !signed || d == 0 || entries[0] > 0;
+                                let sum: i64 = (0..count)
+                                    .filter(|&d| counts(d))
+                                    .map(|d| i64::from(entries[d]) * i64::from(digits[d].step))
+                                    .sum();
+                                any |= (0..count).any(|d| counts(d) && entries[d] == REST as u8);
+                                let expected = if signed && minus { -sum } else { sum };
+                                assert_eq!(number, expected, "{} {entries:?}", instructions.name());
+                            }
+                            assert_eq!(drawn.rest, any, "{}", instructions.name());
+                        }
+                    }
+                    if count == 1 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
