@@ -15,7 +15,7 @@ from pathlib import Path
 
 HIGH = 2  # never each other
 LAYERS = {
-    **dict.fromkeys(["params", "error", "instruction_set"], 0),
+    **dict.fromkeys(["params", "error", "instruction_set", "generator"], 0),
     **dict.fromkeys(["rng", "threads", "samplers", "calibration"], 1),
     **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], HIGH),
 }

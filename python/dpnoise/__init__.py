@@ -31,7 +31,7 @@ has the details.
 """
 
 from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily
-from dpnoise._native import __version__, instruction_set
+from dpnoise._native import __version__, generator, instruction_set
 
 TYPE_CHECKING = False  # type checkers assume True; importing typing takes as long as all else
 
@@ -58,6 +58,7 @@ __all__ = [
     "audit",
     "datasets",
     "engines",
+    "generator",
     "hazmat",
     "instruction_set",
     "keyed",

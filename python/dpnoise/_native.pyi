@@ -39,6 +39,7 @@ __all__ = [
     "__version__",
     "add_clipped",
     "clip_and_sum",
+    "generator",
     "instruction_set",
     "interquartile_range",
     "iqr_distance",
@@ -57,6 +58,27 @@ __all__ = [
 ]
 
 __version__: str
+
+def generator() -> str:
+    """Give the generator of secure random words that the library uses on this machine.
+
+    It is AES-256 in counter mode where the CPU has instructions for it, else ChaCha12; each call has a fresh key of the
+    operating system. Whatever can be reproduced, from a seed or a key, is made by ChaCha12 on every machine. The
+    environment variable ``DPNOISE_GENERATOR`` chooses one.
+
+    Returns
+    -------
+    str
+        ``"aes256"`` or ``"chacha12"``.
+
+    Raises
+    ------
+    ParameterError
+        When the environment variable has another value, or names AES where this CPU, or the instruction set in use, has
+        no instructions for it.
+    RandomnessError
+        When AES does not give known answers: this machine is broken.
+    """
 
 def instruction_set() -> str:
     """Give the instruction set that the library uses on this machine.

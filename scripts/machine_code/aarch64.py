@@ -86,11 +86,11 @@ _INTEGER = _names("""
     rev16 rev32 sdiv udiv""")
 _WRITES_IN_PART = _names("movk bfi bfxil bfc ins")
 _LANES = _names("""
-    abs addp addv cmeq cmge cmgt cmhi cmhs cmle cmlt cmtst cnt dup ext movi mvni not pmul rev64 sabd saddlp saddlv
+    abs addp addv aesmc cmeq cmge cmgt cmhi cmhs cmle cmlt cmtst cnt dup ext movi mvni not pmul rev64 sabd saddlp saddlv
     shadd shl shsub smax smaxp smaxv smin sminp sminv smov srhadd sshl sshr tbl trn1 trn2 uabd uaddlp uaddlv uhadd
     uhsub umax umaxp umaxv umin uminp uminv umov urhadd ushl ushr uzp1 uzp2 zip1 zip2""")
 _ACCUMULATING = _names("""
-    bif bit bsl fmla fmls mla mls saba sadalp sdot sli sri srsra ssra tbx uaba uadalp udot ursra usra""")
+    aese bif bit bsl fmla fmls mla mls saba sadalp sdot sli sri srsra ssra tbx uaba uadalp udot ursra usra""")
 _FLOAT = _names("""
     fabd fabs facge facgt fadd faddp fcmeq fcmge fcmgt fcmle fcmlt fcvt fcvtas fcvtau fcvtms fcvtmu fcvtns fcvtnu
     fcvtps fcvtpu fcvtzs fcvtzu fdiv fmadd fmax fmaxnm fmaxnmp fmaxnmv fmaxp fmaxv fmin fminnm fminnmp fminnmv fminp

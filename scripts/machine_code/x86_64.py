@@ -93,7 +93,7 @@ _VECTOR = re.compile(
     r"""vp?( mov | broadcast | inse?r | extr | blend | perm(?![it]2) | shuf | unpck | pack | align | compress | expand
            | andn? | x?or | s[lr]l | sra | ro[lr] | add | sub | mul | min | max | abs | sad | cmp(?![ei]str) | testn?m
            | popcnt | lzcnt | cvt
-           | rndscale | div | sqrt | gather | scatter
+           | aes(enc|dec)(last)? | rndscale | div | sqrt | gather | scatter
            | (?P<reads_target> fn?m(add|sub) | perm[it]2 | ternlog | dp[bw] | madd52 | sh[lr]dv ))
     | k( mov | andn? | xn?or | or(?!test) | not | add | shift | unpck )
     | (?P<flags> vu?comis | vptest$ | vtestp | kortest | ktest )""",

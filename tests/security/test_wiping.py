@@ -148,9 +148,10 @@ def known_randomness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-def memory_after(call: str, library: Path, instruction_set: str | None = None) -> Memory:
+def memory_after(call: str, library: Path, instruction_set: str | None = None, generator: str = "chacha12") -> Memory:
     # The debugging allocators overwrite what they free: they would hide what is looked for.
     environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1", "PYTHONDEVMODE": ""}
+    environment["DPNOISE_GENERATOR"] = generator  # of ChaCha12 the stream is known
     if instruction_set:
         environment["DPNOISE_INSTRUCTION_SET"] = instruction_set
     command = [sys.executable, "-c", CHILD.format(call=call)]
@@ -158,8 +159,8 @@ def memory_after(call: str, library: Path, instruction_set: str | None = None) -
         report = child.stdout.readline()
         if not report:
             error = child.stderr.read()
-            if "DPNOISE_INSTRUCTION_SET must be" in error:
-                pytest.skip(f"this CPU has no {instruction_set}")
+            if "DPNOISE_INSTRUCTION_SET must be" in error or "DPNOISE_GENERATOR must be" in error:
+                pytest.skip(f"this CPU has no {instruction_set or generator}")
             pytest.fail(error)
         first, last = map(int, report.split())
         try:
@@ -192,6 +193,14 @@ def test_keys_and_words_are_gone(call: str, known_randomness: Path) -> None:
     memory = memory_after(CALLS[call], known_randomness)
     assert memory.keys
     assert memory.holds(*map(windows, [*memory.keys, *memory.streams(GROUPS)])) == {}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_keys_of_aes_are_gone(call: str, known_randomness: Path) -> None:
+    # The schedule begins with the key.
+    memory = memory_after(CALLS[call], known_randomness, generator="aes256")
+    assert memory.keys
+    assert memory.holds(*map(windows, memory.keys)) == {}
 
 
 @pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512", "neon"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from dpnoise import local
 
 # Samples of every layout and of the rare paths, reports, and bytes, from one seeded stream each.
 PROGRAM = """
@@ -101,10 +105,52 @@ def test_another_stream_is_told_apart(portable: str) -> None:
     assert digest("portable", seed=2) != portable
 
 
-def test_an_unknown_instruction_set_is_an_error() -> None:
-    environment = {**os.environ, "DPNOISE_INSTRUCTION_SET": "sse9"}
-    command = [sys.executable, "-c", "import dpnoise; dpnoise.instruction_set()"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"DPNOISE_INSTRUCTION_SET": "sse9"}, "SET must be unset or an instruction set of this CPU (portable"),
+        ({"DPNOISE_GENERATOR": "rc4"}, "must be unset or a generator for this CPU and instruction set (chacha12"),
+        ({"DPNOISE_GENERATOR": "aes256", "DPNOISE_INSTRUCTION_SET": "portable"}, "set (chacha12), got"),
+    ],
+)
+def test_an_unknown_choice_is_an_error(variables: dict[str, str], message: str) -> None:
+    command = [sys.executable, "-c", "from dpnoise import samplers; samplers.discrete_laplace(1)"]
+    run = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "DPNOISE_INSTRUCTION_SET must be unset or an instruction set of this CPU (portable" in run.stderr
-    assert "'sse9'" in run.stderr or '"sse9"' in run.stderr
+    assert message in run.stderr
+    assert f'"{next(iter(variables.values()))}"' in run.stderr
+
+
+REPRODUCIBLE = """
+import json
+import sys
+from pathlib import Path
+import numpy as np
+import dpnoise
+from dpnoise import hazmat, local, samplers
+from scripts import make_keyed_vectors
+seeded = samplers.laplace(1.0, 5, rng=hazmat.SeededRng(5)).tolist()
+memo = local.ClientMemo.from_bytes(bytes.fromhex(sys.argv[1]))
+permanent = local.DBitFlip(k=64, d=8, epsilon=1.0).perturb(np.arange(len(memo)), memo, question="day").tobytes().hex()
+secure = [dpnoise.generator(), samplers.random_bytes(8).hex()]
+print(json.dumps([secure, make_keyed_vectors.vectors(), seeded, permanent]))
+"""
+
+
+def test_generators_differ_in_secure_words_alone() -> None:
+    """Seeds, noise keys and memos give the same under both, as they are never of AES."""
+    memo = local.ClientMemo.generate(20).to_bytes().hex()
+    found = {}
+    for generator in ("chacha12", "aes256"):
+        command = [sys.executable, "-c", REPRODUCIBLE, memo]
+        environment = {**os.environ, "DPNOISE_GENERATOR": generator}
+        root = Path(__file__).parents[2]
+        run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+        if "DPNOISE_GENERATOR must be unset or a generator for this CPU" in run.stderr:
+            pytest.skip(f"this CPU has no {generator}")
+        assert run.returncode == 0, run.stderr
+        (name, secure), *reproducible = json.loads(run.stdout)
+        assert name == generator
+        found[secure] = reproducible
+    first, second = found.values()
+    assert first == second

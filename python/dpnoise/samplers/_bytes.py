@@ -4,7 +4,7 @@ from dpnoise import _native
 
 
 def random_bytes(n: int) -> bytes:
-    """Draw random bytes: ChaCha12 under a fresh key from the operating system.
+    """Draw random bytes: AES-256 or ChaCha12 under a fresh key from the operating system.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | high | [`mechanisms`], [`local`], [`stability`], [`sgd`] |
 //! | mid | [`rng`], [`threads`], [`samplers`], [`calibration`] |
-//! | leaves | [`params`], [`error`], [`instruction_set`] |
+//! | leaves | [`params`], [`error`], [`instruction_set`], [`generator`] |
 //!
 //! Below all of them is the crate `dpnoise_kernels`, which has the exact arithmetic, the vector code and all `unsafe`.
 //!
@@ -20,6 +20,7 @@
 
 pub mod calibration;
 pub mod error;
+pub mod generator;
 pub mod instruction_set;
 pub mod local;
 pub mod mechanisms;

@@ -1,6 +1,7 @@
 //! The samplers.
 
 use dpnoise_core::Error;
+use dpnoise_core::generator::Generator;
 use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
@@ -167,8 +168,15 @@ fn instruction_set() -> PyResult<&'static str> {
     dpnoise_core::instruction_set::current().map(InstructionSet::name).map_err(to_py)
 }
 
+/// The generator of secure random words in use.
+#[pyfunction]
+fn generator() -> PyResult<&'static str> {
+    dpnoise_core::generator::current().map(Generator::name).map_err(to_py)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sampler>()?;
     module.add_function(wrap_pyfunction!(random_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(instruction_set, module)?)
+    module.add_function(wrap_pyfunction!(instruction_set, module)?)?;
+    module.add_function(wrap_pyfunction!(generator, module)?)
 }

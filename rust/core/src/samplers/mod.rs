@@ -32,7 +32,7 @@
 //! - *tail events*, of probability at most 2^-64 per accepted value; and the coins of [`bernoulli`] that 64 digits leave
 //!   open, of probability at most 2^-64 per coin.
 //!
-//! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
+//! The randomness itself is computational: AES-256 or ChaCha12. The proofs stand in the documentation of each sampler.
 
 mod alias;
 pub mod bernoulli;

@@ -6,6 +6,7 @@
 //! | `lanes` | the vector traits that kernels are written in |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`chacha_keys`] | the same under sixteen keys |
+//! | [`aes`] | AES-256 in counter mode, where the CPU has instructions for it |
 //! | [`alias`] | numbers from alias tables, 64 at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
 //! | `exp2` | the fast exponential, with its error bound |
@@ -26,6 +27,7 @@
 //! `unsafe` is used for vendor intrinsics, behind an [`InstructionSet`] that proves that the CPU has them, and for
 //! calls of the operating system.
 
+pub mod aes;
 pub mod alias;
 pub mod candidates;
 pub mod chacha;

@@ -2,6 +2,7 @@
 
 use dpnoise_core::instruction_set;
 use dpnoise_core::rng::{SecureRng, SeededRng, WordBuffer, fill_bytes};
+use dpnoise_kernels::arch::aes::{self, Aes, Schedule};
 use dpnoise_kernels::arch::chacha::{BLOCKS, chacha12};
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words, chacha12_keys};
 use rand_core::Rng;
@@ -22,6 +23,15 @@ pub(super) fn checks() -> Vec<Check> {
             let mut groups = [[0; 64 * BLOCKS]; 3];
             chacha12_keys(instruction_set::current().unwrap(), &key, &input, &mut groups);
             assert_secret(groups.as_flattened());
+        }),
+        ("AES-256, the kernels", || {
+            if let Some(aes) = Aes::of(instruction_set::current().unwrap()) {
+                let (mut schedule, mut groups) = (Schedule::default(), [[0; 64 * BLOCKS]; 3]);
+                aes::expand(aes, secret(&[0x0123_4567; 8]).first_chunk().unwrap(), &mut schedule);
+                assert_secret(schedule.as_flattened());
+                aes::fill(aes, &schedule, 7, 0, &mut groups);
+                assert_secret(groups.as_flattened());
+            }
         }),
         ("random bytes in requests of any length", || {
             for length in [1, 3, 8, 64, 1024, 5000] {

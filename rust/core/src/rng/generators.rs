@@ -1,8 +1,9 @@
-//! The generators built on ChaCha12.
+//! The generators: the secure one, by ChaCha12 or AES-256, and reproducible ones by ChaCha12.
 
 use core::convert::Infallible;
 use core::{fmt, slice};
 
+use dpnoise_kernels::arch::aes::{self, Schedule};
 use dpnoise_kernels::arch::chacha::{BLOCKS, Group, chacha12};
 use dpnoise_kernels::arch::registers;
 use dpnoise_kernels::arch::secrecy::poison;
@@ -12,12 +13,17 @@ use zeroize::zeroize_stack;
 
 use super::wipe::wipe;
 use crate::error::Error;
-use crate::instruction_set::{self, InstructionSet};
+use crate::generator::{self, Generator};
+use crate::instruction_set;
 
-/// The key stream, in the word order that [`dpnoise_kernels::arch::chacha`] defines. Dropping it wipes it.
+/// The key stream, in the order that [`dpnoise_kernels::arch::chacha`] or [`dpnoise_kernels::arch::aes`] defines. Dropping it
+/// wipes it.
 struct KeyStream {
-    instructions: InstructionSet,
+    generator: Generator,
     key: [u32; 8],
+    /// The keys of the rounds, for AES.
+    schedule: Schedule,
+    /// The next block, of 64 bytes.
     counter: u64,
     /// Apart from the rest, since allocators keep blocks of 1 KiB at hand, and hardly any larger ones.
     group: Box<Group>,
@@ -28,24 +34,28 @@ struct KeyStream {
 impl KeyStream {
     /// The stream under the key that `source` writes. It is built in its final place, since a move would leave copies
     /// of the key behind.
-    fn new(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
+    fn new(generator: Generator, source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
         let group = Box::new([0; size_of::<Group>()]);
-        let instructions = instruction_set::current()?;
-        let mut stream = Box::new(Self { instructions, key: [0; 8], counter: 0, taken: group.len(), group });
+        let (key, schedule) = ([0; 8], Schedule::default());
+        let mut stream = Box::new(Self { generator, key, schedule, counter: 0, taken: group.len(), group });
         // The buffer of the stream serves for the bytes of the key.
-        let Self { key, group, .. } = &mut *stream;
+        let Self { key, schedule, group, .. } = &mut *stream;
         source(&mut group[..32])?;
         poison(&mut group[..32]);
         for (word, bytes) in key.iter_mut().zip(group.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }
         wipe(&mut group[..32]);
+        if let Generator::Aes256(aes) = generator {
+            aes::expand(aes, key, schedule);
+            wipe(key);
+        }
         Ok(stream)
     }
 
-    /// The stream under the key with these bytes.
+    /// The stream of ChaCha12 under the key with these bytes: the same on every CPU.
     fn under(key: &[u8; 32]) -> Result<Box<Self>, Error> {
-        Self::new(|bytes| {
+        Self::new(Generator::ChaCha12(instruction_set::current()?), |bytes| {
             bytes.copy_from_slice(key);
             Ok(())
         })
@@ -61,11 +71,17 @@ impl KeyStream {
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
         self.take(first);
         let (groups, rest) = rest.as_chunks_mut();
-        chacha12(self.instructions, &self.key, self.counter, groups);
-        self.counter += (BLOCKS * groups.len()) as u64;
+        let Self { generator, key, schedule, counter, group, .. } = self;
+        let mut write = |groups: &mut [Group]| {
+            match *generator {
+                Generator::ChaCha12(instructions) => chacha12(instructions, key, *counter, groups),
+                Generator::Aes256(aes) => aes::fill(aes, schedule, 4 * *counter, 0, groups),
+            }
+            *counter += (BLOCKS * groups.len()) as u64;
+        };
+        write(groups);
         if !rest.is_empty() {
-            chacha12(self.instructions, &self.key, self.counter, slice::from_mut(&mut *self.group));
-            self.counter += BLOCKS as u64;
+            write(slice::from_mut(group));
             self.taken = 0;
             self.take(rest);
         }
@@ -79,6 +95,7 @@ impl KeyStream {
 
     fn wipe(&mut self) {
         wipe(&mut self.key);
+        wipe(&mut self.schedule);
         wipe(&mut *self.group);
     }
 
@@ -130,7 +147,8 @@ macro_rules! generator {
     };
 }
 
-/// A cryptographically secure generator: ChaCha12 under a 256-bit key drawn from the operating system.
+/// A cryptographically secure generator: AES-256 in counter mode where the CPU has instructions for it, else ChaCha12, under a
+/// 256-bit key drawn from the operating system.
 /// It can be neither cloned nor seeded nor serialised. Make one for each call and thread, and drop it afterwards, which
 /// wipes key and buffer.
 ///
@@ -148,20 +166,19 @@ impl SecureRng {
     /// Draws a fresh key from the operating system.
     ///
     /// # Errors
-    /// [`Error::Randomness`] when the operating system provides no randomness, [`Error::Parameter`] when
-    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
+    /// [`Error::Randomness`] when the operating system provides no randomness, and those of [`generator::current`].
     pub fn new() -> Result<Self, Error> {
-        Self::from_source(|key| getrandom::fill(key).map_err(Error::randomness))
+        Self::from_source(generator::current()?, |key| getrandom::fill(key).map_err(Error::randomness))
     }
 
-    fn from_source(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Self, Error> {
-        KeyStream::new(source).map(Self)
+    fn from_source(generator: Generator, source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Self, Error> {
+        KeyStream::new(generator, source).map(Self)
     }
 }
 
 generator!(SecureRng);
 
-/// The same generator under a key derived from a seed: **for tests only**. Anybody who knows the seed can compute the
+/// ChaCha12 under a key derived from a seed: **for tests only**. Anybody who knows the seed can compute the
 /// noise.
 ///
 /// ```
@@ -187,7 +204,7 @@ impl SeededRng {
 
 generator!(SeededRng);
 
-/// The same generator under a key derived from a [`NoiseKey`](super::NoiseKey), at any place of its stream.
+/// ChaCha12 under a key derived from a [`NoiseKey`](super::NoiseKey), at any place of its stream.
 pub(crate) struct SeekableRng(Box<KeyStream>);
 
 impl SeekableRng {
@@ -214,9 +231,16 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps, reason = "as a source of keys may fail")]
+    fn sevens(key: &mut [u8]) -> Result<(), Error> {
+        key.fill(7);
+        Ok(())
+    }
+
     #[test]
     fn nothing_is_made_when_the_operating_system_fails() {
-        let failed = SecureRng::from_source(|_| Err(Error::randomness("no entropy")));
+        let generator = generator::current().unwrap();
+        let failed = SecureRng::from_source(generator, |_| Err(Error::randomness("no entropy")));
         assert_eq!(failed.unwrap_err(), Error::Randomness("no entropy".into()));
     }
 
@@ -256,15 +280,44 @@ mod tests {
         }
     }
 
-    /// Observes `drop`: the key and the bytes of the buffer are wiped.
+    /// Observes `drop`: the keys and the bytes of the buffer are wiped.
     #[test]
-    fn key_and_buffer_are_wiped() {
-        let mut stream = KeyStream::under(&[7; 32]).unwrap();
-        assert_eq!(stream.key, [0x0707_0707; 8]);
-        assert_ne!(stream.next::<4>(), [0; 4]);
-        assert!(stream.group.iter().any(|&byte| byte != 0));
-        stream.wipe();
-        assert!(stream.group.iter().all(|&byte| byte == 0) && stream.key == [0; 8]);
+    fn keys_and_buffer_are_wiped() {
+        let chacha12 = Generator::ChaCha12(instruction_set::current().unwrap());
+        for generator in [generator::current().unwrap(), chacha12] {
+            let mut stream = KeyStream::new(generator, sevens).unwrap();
+            let is_aes = generator != chacha12;
+            assert_eq!(stream.key, [if is_aes { 0 } else { 0x0707_0707 }; 8]);
+            assert_eq!(stream.schedule[0], [if is_aes { 7 } else { 0 }; 16]);
+            assert_ne!(stream.next::<4>(), [0; 4]);
+            assert!(stream.group.iter().any(|&byte| byte != 0));
+            stream.wipe();
+            assert!(stream.group.iter().all(|&byte| byte == 0) && stream.key == [0; 8]);
+            assert_eq!(stream.schedule, Schedule::default());
+        }
+    }
+
+    /// A secure generator runs what was chosen, and its requests continue one stream.
+    #[test]
+    fn the_chosen_generator_runs() {
+        let instructions = instruction_set::current().unwrap();
+        let words = |generator| {
+            let mut rng = SecureRng::from_source(generator, sevens).unwrap();
+            let (mut first, mut rest) = ([0; 20], [0; 3000]);
+            rng.fill_bytes(&mut first);
+            rng.fill_bytes(&mut rest);
+            [&first[..], &rest].concat()
+        };
+        let mut groups = [[0; size_of::<Group>()]; 3];
+        chacha12(instructions, &[0x0707_0707; 8], 0, &mut groups);
+        assert_eq!(words(Generator::ChaCha12(instructions)), groups.as_flattened()[..3020]);
+        let Some(aes) = aes::Aes::of(instructions) else {
+            return println!("skipped: no instructions for AES beside {}", instructions.name());
+        };
+        let mut schedule = Schedule::default();
+        aes::expand(aes, &[0x0707_0707; 8], &mut schedule);
+        aes::fill(aes, &schedule, 0, 0, &mut groups);
+        assert_eq!(words(Generator::Aes256(aes)), groups.as_flattened()[..3020]);
     }
 
     #[test]
