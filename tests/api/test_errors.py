@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,14 +186,30 @@ def test_a_call_that_fits_keeps_its_own_errors_and_signature() -> None:
     assert "epsilon" in inspect.signature(dpnoise.Laplace).parameters
 
 
-@pytest.mark.parametrize(("variable", "fails"), [("", False), ("portable", False), ("sse9", True)])
-def test_an_empty_variable_chooses_no_instruction_set(variable: str, fails: bool) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", "import dpnoise; dpnoise.Laplace(epsilon=1.0).release(0.0)"],
-        env={**os.environ, "DPNOISE_INSTRUCTION_SET": variable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.parametrize(
+    ("variable", "value", "fails"),
+    [
+        ("DPNOISE_INSTRUCTION_SET", "", False),
+        ("DPNOISE_INSTRUCTION_SET", "portable", False),
+        ("DPNOISE_INSTRUCTION_SET", "sse9", True),
+        ("DPNOISE_GENERATOR", "", False),
+        ("DPNOISE_GENERATOR", "chacha12", False),
+        ("DPNOISE_GENERATOR", "rc4", True),
+    ],
+)
+def test_a_variable_that_names_nothing_is_refused_before_anything_is_spent(
+    variable: str, value: str, fails: bool, tmp_path: Path
+) -> None:
+    code = """if True:
+        import sys, dpnoise
+        ledger = dpnoise.accounting.Ledger(path=sys.argv[1], epsilon=1.0)
+        try:
+            ledger.release(dpnoise.Laplace(epsilon=1.0), 0.0)
+        finally:
+            print(ledger.spent.epsilon)
+    """
+    command = [sys.executable, "-c", code, str(tmp_path / "ledger")]
+    ran = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, check=False)
     assert (ran.returncode != 0) == fails, ran.stderr
-    assert ("DPNOISE_INSTRUCTION_SET must be unset" in ran.stderr) == fails
+    assert (f"{variable} must be unset" in ran.stderr) == fails
+    assert float(ran.stdout) == (0.0 if fails else 1.0)

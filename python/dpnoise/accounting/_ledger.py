@@ -11,6 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, Generic, overload
 
+from dpnoise import _native
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._parameters import ByName
@@ -339,7 +340,10 @@ class Ledger(ByName, Generic[AnyCost]):
             Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
         TypeError, ParameterError
             When the cost is for another relation, cannot be converted to the ledger's measure, or is none. The total of
-            an `Accountant` is none, as it holds only for releases that are fixed beforehand.
+            an `Accountant` is none, as it holds only for releases that are fixed beforehand. And when
+            ``DPNOISE_GENERATOR`` or ``DPNOISE_INSTRUCTION_SET`` names none of this CPU.
+        RandomnessError
+            When the CPU's AES is broken.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
@@ -351,6 +355,7 @@ class Ledger(ByName, Generic[AnyCost]):
         if not all(amount.is_finite() and amount >= 0 for amount in amounts):  # of a subclass of the caller's
             raise ParameterError(f"cost must be zero or more and finite, got {', '.join(map(str, amounts))}")
         mechanism = "" if isinstance(cost, Cost) else repr(cost)
+        _native.generator()  # nothing is spent where nothing can be drawn
         with self._file.write() as (state, append):
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
