@@ -124,7 +124,6 @@ def test_an_unknown_choice_is_an_error(variables: dict[str, str], message: str) 
 REPRODUCIBLE = """
 import json
 import sys
-from pathlib import Path
 import numpy as np
 import dpnoise
 from dpnoise import hazmat, local, samplers

@@ -20,15 +20,12 @@ pub enum Generator {
 }
 
 impl Generator {
-    /// All names.
-    const NAMES: [&str; 2] = ["chacha12", "aes256"];
-
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::ChaCha12(_) => Self::NAMES[0],
-            Self::Aes256(_) => Self::NAMES[1],
+            Self::ChaCha12(_) => "chacha12",
+            Self::Aes256(_) => "aes256",
         }
     }
 }
@@ -47,17 +44,10 @@ pub fn current() -> Result<Generator, Error> {
 }
 
 fn choose(forced: Option<&str>, instructions: InstructionSet) -> Result<Generator, Error> {
-    let chacha12 = Generator::ChaCha12(instructions);
-    let aes = Aes::of(instructions);
-    let chosen = match (forced.unwrap_or_default(), aes) {
-        ("" | "aes256", Some(aes)) => Generator::Aes256(aes),
-        ("" | "chacha12", _) => chacha12,
-        (name, _) => {
-            let names = &Generator::NAMES[..=usize::from(aes.is_some())];
-            let allowed = format!("unset or a generator for this CPU and instruction set ({})", names.join(", "));
-            return Err(Error::parameter(VARIABLE, format!("{name:?}"), allowed));
-        }
-    };
+    let mut available = vec![Generator::ChaCha12(instructions)];
+    available.extend(Aes::of(instructions).map(Generator::Aes256));
+    let kind = "a generator for this CPU and instruction set";
+    let chosen = instruction_set::last_or_named(VARIABLE, forced, &available, Generator::name, kind)?;
     match chosen {
         Generator::Aes256(aes) if !gives_known_answers(aes) => Err(Error::randomness("AES-256 gives a wrong answer")),
         chosen => Ok(chosen),

@@ -16,17 +16,28 @@ const VARIABLE: &str = "DPNOISE_INSTRUCTION_SET";
 /// [`Error::Parameter`] when the variable names an instruction set that does not exist or that this CPU lacks.
 pub fn current() -> Result<InstructionSet, Error> {
     static CURRENT: OnceLock<Result<InstructionSet, Error>> = OnceLock::new();
-    CURRENT.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref().filter(|name| !name.is_empty()))).clone()
+    CURRENT.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
 }
 
 fn choose(forced: Option<&str>) -> Result<InstructionSet, Error> {
     let available = InstructionSet::available();
-    let Some(name) = forced else {
-        return Ok(*available.last().unwrap_or(&InstructionSet::PORTABLE));
+    last_or_named(VARIABLE, forced, &available, InstructionSet::name, "an instruction set of this CPU")
+}
+
+/// The last of the choices, or the one whose name the variable has; an empty variable is as good as none.
+pub(crate) fn last_or_named<T: Copy>(
+    variable: &'static str,
+    forced: Option<&str>,
+    choices: &[T],
+    name: fn(T) -> &'static str,
+    kind: &str,
+) -> Result<T, Error> {
+    let Some(forced) = forced.filter(|name| !name.is_empty()) else {
+        return Ok(*choices.last().expect("some choice needs no special instructions"));
     };
-    available.iter().copied().find(|instructions| instructions.name() == name).ok_or_else(|| {
-        let names = available.iter().map(|instructions| instructions.name()).collect::<Vec<_>>().join(", ");
-        Error::parameter(VARIABLE, format!("{name:?}"), format!("unset or an instruction set of this CPU ({names})"))
+    choices.iter().copied().find(|&choice| name(choice) == forced).ok_or_else(|| {
+        let names = choices.iter().map(|&choice| name(choice)).collect::<Vec<_>>().join(", ");
+        Error::parameter(variable, format!("{forced:?}"), format!("unset or {kind} ({names})"))
     })
 }
 
