@@ -18,15 +18,21 @@ KEY = bytes(range(32))
 
 BLOCK = 4096
 
-# Distribution, scale, and the exponent of the granularity.
-DISTRIBUTIONS = [
+# Distribution, scale, and the exponent of the granularity or the radius.
+DISTRIBUTIONS: list[tuple[str, str, int | None, int | None]] = [
     *(
-        (kind, scale, None)
+        (kind, scale, None, None)
         for kind in ("discrete_laplace", "geometric")
         for scale in ("1/1000", "3/10", "10", "1000000")
     ),
-    *(("discrete_gaussian", scale, None) for scale in ("1/1000", "3", "30", "1000000007/3")),
-    *((kind, scale, exponent) for kind in ("laplace", "gaussian") for scale, exponent in (("1", -20), ("3/8", -40))),
+    *(("discrete_gaussian", scale, None, None) for scale in ("1/1000", "3", "30", "1000000007/3")),
+    *(
+        (kind, scale, exponent, None)
+        for kind in ("laplace", "gaussian")
+        for scale, exponent in (("1", -20), ("3/8", -40))
+    ),
+    *((kind, "10", None, radius) for kind in ("discrete_laplace", "discrete_gaussian") for radius in (15, 70)),
+    ("discrete_laplace", "1000000", None, 2_000_000),
 ]
 
 # The first sample, and how many there are: in a block, whole blocks, across blocks, and in the last one.
@@ -44,7 +50,7 @@ def ticket(number: int) -> bytes:
 def vectors() -> list[dict[str, Any]]:
     """Give all draws."""
     key, made = keyed.NoiseKey.from_secret_bytes(KEY), []
-    for distribution, scale, exponent in DISTRIBUTIONS:
+    for distribution, scale, exponent, radius in DISTRIBUTIONS:
         for start, size in RANGES:
             name = ticket(len(made))
             granularity = None if exponent is None else 2.0**exponent
@@ -56,6 +62,7 @@ def vectors() -> list[dict[str, Any]]:
                 size,
                 start=start,
                 granularity=granularity,
+                radius=radius,
             )
             made.append(
                 {
@@ -63,6 +70,7 @@ def vectors() -> list[dict[str, Any]]:
                     "distribution": distribution,
                     "scale": scale,
                     "exponent": exponent,
+                    **({} if radius is None else {"radius": radius}),
                     "start": start,
                     "size": size,
                     "first": samples[:4].tolist(),

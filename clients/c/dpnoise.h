@@ -388,6 +388,16 @@ dpnoise_status dpnoise_discrete_laplace_sampler(double scale, dpnoise_sampler *o
 dpnoise_status dpnoise_discrete_gaussian_sampler(double sigma, dpnoise_sampler *out);
 
 /**
+ * Makes a sampler of the distribution of `sampler` under the condition that x is at most `radius` in magnitude, which is
+ * at least 1 and the scale, and at most 2^62.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_truncated_sampler(dpnoise_sampler sampler,
+                                         uint64_t radius,
+                                         dpnoise_sampler *out);
+
+/**
  * Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is
  * 0, or one that takes the place of the system's; then the calling thread does all the work.
  *
@@ -445,6 +455,28 @@ dpnoise_status dpnoise_discrete_gaussian_mechanism(double epsilon,
                                                    dpnoise_mechanism *out);
 
 /**
+ * Makes the discrete Laplace mechanism whose noise has the smallest bound that suffices for `epsilon` and `delta`, on
+ * integers whose L1 sensitivity is at most `sensitivity`. `dpnoise_mechanism_radius` tells the bound.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_truncated_discrete_laplace_mechanism(double epsilon,
+                                                            double delta,
+                                                            uint64_t sensitivity,
+                                                            dpnoise_mechanism *out);
+
+/**
+ * Makes the discrete Gaussian mechanism with bounded noise: it spends `epsilon` and `delta` on integers whose L2
+ * sensitivity is at most `sensitivity`. `dpnoise_mechanism_radius` tells the bound.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_truncated_discrete_gaussian_mechanism(double epsilon,
+                                                             double delta,
+                                                             double sensitivity,
+                                                             dpnoise_mechanism *out);
+
+/**
  * Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of
  * the mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for
  * `dpnoise_sampler_fill`.
@@ -480,6 +512,15 @@ dpnoise_status dpnoise_mechanism_release_integers(dpnoise_mechanism mechanism,
  * @pre `error` points to a double.
  */
 dpnoise_status dpnoise_mechanism_error(dpnoise_mechanism mechanism, double level, size_t n, double *error);
+
+/**
+ * Writes the largest magnitude of the noise of `n` values that are released together, for a mechanism with bounded noise.
+ *
+ * @pre `radius` points to an integer.
+ */
+dpnoise_status dpnoise_mechanism_radius(dpnoise_mechanism mechanism,
+                                        size_t n,
+                                        uint64_t *radius);
 
 /**
  * Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the

@@ -541,6 +541,11 @@ public:
         return Sampler(detail::make(dpnoise_discrete_gaussian_sampler, sigma));
     }
 
+    /// The same distribution under the condition that x is at most `radius` in magnitude.
+    [[nodiscard]] Sampler truncated(std::uint64_t radius) const {
+        return Sampler(detail::make(dpnoise_truncated_sampler, handle_.number(), radius));
+    }
+
     /// Fills `n` items with independent samples.
     void fill(std::int64_t* out, std::size_t n, const Options& options = {}) const {
         detail::check(dpnoise_sampler_fill(handle_.number(), options.threads, options.handle(), out, n));
@@ -586,6 +591,12 @@ public:
         detail::check(dpnoise_mechanism_error(handle_.number(), level, n, &error));
         return error;
     }
+    /// The largest magnitude of the noise of each of `n` values released together, where it is bounded.
+    [[nodiscard]] std::uint64_t radius(std::size_t n = 1) const {
+        std::uint64_t radius = 0;
+        detail::check(dpnoise_mechanism_radius(handle_.number(), n, &radius));
+        return radius;
+    }
 
 private:
     detail::Handle handle_;
@@ -607,6 +618,17 @@ inline Mechanism<std::int64_t> discrete_laplace(double epsilon, std::uint64_t se
 inline Mechanism<std::int64_t> discrete_gaussian(double epsilon, double delta, double sensitivity) {
     return Mechanism<std::int64_t>(
         detail::make(dpnoise_discrete_gaussian_mechanism, epsilon, delta, sensitivity));
+}
+
+/// The discrete Laplace mechanism with bounded noise: integers of an L1 sensitivity.
+inline Mechanism<std::int64_t> truncated_discrete_laplace(double epsilon, double delta, std::uint64_t sensitivity = 1) {
+    return Mechanism<std::int64_t>(
+        detail::make(dpnoise_truncated_discrete_laplace_mechanism, epsilon, delta, sensitivity));
+}
+/// The discrete Gaussian mechanism with bounded noise: integers of an L2 sensitivity.
+inline Mechanism<std::int64_t> truncated_discrete_gaussian(double epsilon, double delta, double sensitivity) {
+    return Mechanism<std::int64_t>(
+        detail::make(dpnoise_truncated_discrete_gaussian_mechanism, epsilon, delta, sensitivity));
 }
 
 }  // namespace dpnoise

@@ -5,7 +5,8 @@ The areas:
 - `dpnoise.samplers`: noise over the integers and over grids of real numbers, coins and bytes.
 - `dpnoise.keyed`: noise that a secret brings back.
 - `dpnoise.Laplace`, `dpnoise.Gaussian` and, for integers, `dpnoise.DiscreteLaplace`, `dpnoise.DiscreteGaussian`:
-  mechanisms of the central model that add noise.
+  mechanisms of the central model that add noise; `dpnoise.TruncatedDiscreteLaplace` and
+  `dpnoise.TruncatedDiscreteGaussian` bound it.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with proved sensitivities.
@@ -53,6 +54,8 @@ __all__ = [
     "ReportNoisyMax",
     "SecureBitGenerator",
     "TopK",
+    "TruncatedDiscreteGaussian",
+    "TruncatedDiscreteLaplace",
     "__version__",
     "accounting",
     "audit",
@@ -99,6 +102,8 @@ if TYPE_CHECKING:
         PermuteAndFlip,
         ReportNoisyMax,
         TopK,
+        TruncatedDiscreteGaussian,
+        TruncatedDiscreteLaplace,
     )
 else:
     __getattr__, __dir__ = lazily(
@@ -107,5 +112,5 @@ else:
         accounting="BudgetExceeded PrivacyCost",
         bit_generator="SecureBitGenerator",
         mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace PermuteAndFlip "
-        "ReportNoisyMax TopK",
+        "ReportNoisyMax TopK TruncatedDiscreteGaussian TruncatedDiscreteLaplace",
     )

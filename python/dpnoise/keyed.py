@@ -191,14 +191,15 @@ class NoiseKey:
         *,
         start: int = 0,
         granularity: float | None = None,
+        radius: int | None = None,
         out: Samples | None = None,
         threads: int | None = None,
     ) -> Any:
         """Draw the noise of a ticket, which is used up.
 
         The distribution is exactly the one that `dpnoise.samplers` has under this name, and bound to the noise with its
-        exact scale: another scale, distribution or granularity gives independent noise. Time and memory addresses do
-        not depend on the samples, with the exceptions that `dpnoise.samplers` has.
+        exact scale: another scale, distribution, granularity or radius gives independent noise. Time and memory
+        addresses do not depend on the samples, with the exceptions that `dpnoise.samplers` has.
 
         Parameters
         ----------
@@ -212,6 +213,8 @@ class NoiseKey:
             The number of the first sample among all samples of the ticket, of which there are 2**44.
         granularity : float, optional
             The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
+        radius : int, optional
+            The largest magnitude, for the other distributions.
         size, out, threads : as everywhere
 
         Returns
@@ -229,7 +232,7 @@ class NoiseKey:
         Sample i is in block i // 4096, whose words begin at a place of their own, and whole blocks are always drawn: so
         any range equals the same part of the whole. The samples of release 1 stay the samples of a ticket for ever.
         """
-        return _fill(self, ticket, distribution, scale, size, start, granularity, out, threads, once=True)
+        return _fill(self, ticket, distribution, scale, size, start, granularity, radius, out, threads, once=True)
 
     def __eq__(self, other: object) -> bool:
         """Compare fingerprints."""
@@ -257,6 +260,7 @@ def regenerate(
     *,
     start: int = 0,
     granularity: float | None = None,
+    radius: int | None = None,
     out: Samples | None = None,
     threads: int | None = None,
 ) -> Any:
@@ -271,15 +275,15 @@ def regenerate(
         The key that made the ticket.
     ticket : Ticket
         Any ticket of the key, also one that is used up or was read from bytes. A fresh ticket is used up.
-    distribution, scale, size, start, granularity, out, threads
-        As for `NoiseKey.draw`. With another distribution, scale or granularity than the draw had, the noise is
+    distribution, scale, size, start, granularity, radius, out, threads
+        As for `NoiseKey.draw`. With another distribution, scale, granularity or radius than the draw had, the noise is
         independent of the draw's.
 
     Returns
     -------
     ndarray of int64 or, for "laplace" and "gaussian", of float64
     """
-    return _fill(key, ticket, distribution, scale, size, start, granularity, out, threads, once=False)
+    return _fill(key, ticket, distribution, scale, size, start, granularity, radius, out, threads, once=False)
 
 
 def _fill(
@@ -290,6 +294,7 @@ def _fill(
     size: Size,
     start: int,
     granularity: float | None,
+    radius: int | None,
     out: Samples | None,
     threads: int | None,
     once: bool,
@@ -299,9 +304,10 @@ def _fill(
     if not isinstance(distribution, str) or distribution not in _DTYPES:
         raise ParameterError(f"distribution must be one of {', '.join(map(repr, _DTYPES))}, got {distribution!r}")
     dtype: Any = _DTYPES[distribution]
-    if dtype is np.int64 and granularity is not None:
-        raise ParameterError(f"granularity must be None for {distribution!r}, got {granularity!r}")
-    sampler = sampler_of(distribution, *((scale,) if dtype is np.int64 else (scale, granularity)))
+    more, other, name = (radius, granularity, "granularity") if dtype is np.int64 else (granularity, radius, "radius")
+    if other is not None:
+        raise ParameterError(f"{name} must be None for {distribution!r}, got {other!r}")
+    sampler = sampler_of(distribution, scale, more)
     array = output(size, out, dtype)
     key._secret.fill(ticket._public, sampler, start, array, threads, once)
     return array

@@ -38,6 +38,11 @@ NOISE: dict[str, Call] = {
     "Gaussian": (_seeded(dpnoise.Gaussian(epsilon=1.0, delta=1e-6).release), REALS),
     "DiscreteLaplace": (_seeded(dpnoise.DiscreteLaplace(epsilon=1.0).release), INTEGERS),
     "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), INTEGERS),
+    "TruncatedDiscreteLaplace": (_seeded(dpnoise.TruncatedDiscreteLaplace(epsilon=1.0, radius=9).release), INTEGERS),
+    "TruncatedDiscreteGaussian": (
+        _seeded(dpnoise.TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6).release),
+        INTEGERS,
+    ),
     "Laplace.confidence_interval": (dpnoise.Laplace(epsilon=1.0).confidence_interval, REALS),
     "DiscreteLaplace.confidence_interval": (dpnoise.DiscreteLaplace(epsilon=1.0).confidence_interval, INTEGERS),
     "Exponential": (_seeded(dpnoise.Exponential(epsilon=1.0).release), REALS),

@@ -240,13 +240,15 @@ SCALE = 2**40  # samples have some 40 random bits, so that one is not mistaken f
 SPEC = Trials("laplace", Fraction(SCALE), shift_for("laplace", Fraction(SCALE)))
 USUAL = f"samplers.discrete_laplace({SCALE}, 2000, threads=1)"
 REFINED = (4, 38)  # a design in which one trial in four is decided by the exact arithmetic
-FILLED = f"[out := np.empty(2000, np.int64), _native.Sampler('discrete_laplace', {SCALE}, {REFINED}).fill(out, 1)]"
+FILLED = (
+    f"[out := np.empty(2000, np.int64), _native.Sampler('discrete_laplace', {SCALE}, design={REFINED}).fill(out, 1)]"
+)
 
 
 def replayed(stream: bytes, design: tuple[int, int] | None) -> tuple[NDArray[np.int64], list[tuple[int, int, int]]]:
     """Give the samples of the child's call, and bin, magnitude and acceptance word of all its proposals."""
     samples, script = np.empty(2000, np.int64), hazmat.ScriptedRng(stream)
-    _native.Sampler("discrete_laplace", SCALE, design).fill(samples, 1, script)
+    _native.Sampler("discrete_laplace", SCALE, design=design).fill(samples, 1, script)
     words, proposals = Words(stream[: len(stream) - script.remaining]), []
     while words.position < len(words.data):
         for bin_word, offset, accept in SPEC.read(words, 64):

@@ -158,6 +158,20 @@ def test_the_geometric(scale: float, last: int) -> None:
     assert exact_g_test(wrong, one_sided(scale), 0, last) < ALARM
 
 
+@pytest.mark.parametrize("radius", [3, 5, 9])
+def test_truncated_noise(radius: int) -> None:
+    for draw, density in (
+        (samplers.discrete_laplace, lambda x: mpmath.exp(-abs(x) / mpmath.mpf(3))),
+        (samplers.discrete_gaussian, gaussian(3)),
+    ):
+        cut = lambda x, density=density: density(x) if abs(x) <= radius else mpmath.mpf(0)  # noqa: E731
+        samples = draw(3, N, radius=radius)
+        assert np.abs(samples).max() == radius
+        assert exact_g_test(samples, cut, -radius, radius) > ALARM
+        # Positive control: what lies beyond is put on the edge.
+        assert exact_g_test(np.clip(draw(3, N), -radius, radius), cut, -radius, radius) < ALARM
+
+
 @pytest.mark.parametrize(("scale", "granularity"), [(2.5, 0.25), (1e-9, 2.0**-50), (3e50, 2.0**150)])
 def test_real_noise_is_integer_noise_on_the_grid(scale: float, granularity: float) -> None:
     steps = samplers.laplace(scale, N, granularity=granularity) / granularity

@@ -260,3 +260,19 @@ class Trials:
             outcomes = [self.trial(words, *trial) for block in blocks for trial in block]
             values += [value for value in outcomes if value is not None]
         return values[:n]
+
+
+@dataclass
+class Truncated:
+    """A distribution under the condition that the magnitude is at most a radius."""
+
+    whole: Digits | Trials
+    radius: int
+
+    def samples(self, words: Words, n: int) -> list[int]:
+        """Draw ``n`` samples, 2048 at a time, and those beyond the radius again."""
+        values: list[int] = []
+        for end in range(2048, n + 2048, 2048):
+            while (missing := min(end, n) - len(values)) > 0:
+                values += [value for value in self.whole.samples(words, missing) if abs(value) <= self.radius]
+        return values

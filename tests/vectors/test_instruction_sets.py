@@ -33,7 +33,7 @@ for scale in scales:
             if not 0.5 <= scale / 2**shift <= 100:
                 continue
             small = out[:20_000]
-            _native.Sampler(distribution, scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
+            _native.Sampler(distribution, scale, design=(eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
             digest.update(small.tobytes())
 for scale in (1e-300, 0.3, 7.0, 1e200):
     for distribution in (name for name, kind in kinds.items() if kind is float):

@@ -27,8 +27,8 @@ GROUPS = 1 << 8
 """More groups of words than a block of samples takes."""
 
 
-def identity(distribution: str, scale: Fraction, exponent: int | None) -> bytes:
-    """Give what a distribution is bound by: shape, signs, the scale in steps, and the exponent of the grid."""
+def identity(distribution: str, scale: Fraction, exponent: int | None, radius: int | None) -> bytes:
+    """Give what a distribution is bound by: shape, signs, the scale in steps, the grid's exponent or the radius."""
     shape = {
         "discrete_laplace": b"e-",
         "discrete_gaussian": b"g-",
@@ -40,18 +40,21 @@ def identity(distribution: str, scale: Fraction, exponent: int | None) -> bytes:
     if isinstance(noise({b"e-": "laplace", b"g-": "gaussian", b"e+": "geometric"}[shape], steps), Digits):
         shape = shape.upper()
     parts = steps.numerator.to_bytes(16, "little") + steps.denominator.to_bytes(16, "little")
-    return shape + parts + (b"" if exponent is None else exponent.to_bytes(4, "little", signed=True))
+    grid = b"" if exponent is None else exponent.to_bytes(4, "little", signed=True)
+    return shape + parts + grid + (b"" if radius is None else radius.to_bytes(8, "little"))
 
 
 def block(key: bytes, ticket: keyed.Ticket, vector: dict[str, Any], index: int) -> NDArray[Any]:
     """Give a block of samples, from the words that the definition says."""
     exponent, domain = vector["exponent"], ticket.domain.encode()
     message = b"dpnoise keyed 1" + len(domain).to_bytes(8, "little") + domain + ticket.step.to_bytes(8, "little")
-    bound = identity(vector["distribution"], Fraction(vector["scale"]), exponent)
+    bound = identity(vector["distribution"], Fraction(vector["scale"]), exponent, vector.get("radius"))
     subkey = hmac.new(key, message + ticket.nonce + bound, hashlib.sha256).digest()
     words = hazmat.ScriptedRng(key_stream(subkey, GROUPS, index << 32))
     draw = getattr(samplers, vector["distribution"])
-    options = {} if exponent is None else {"granularity": 2.0**exponent}
+    options: dict[str, Any] = {} if exponent is None else {"granularity": 2.0**exponent}
+    if "radius" in vector:
+        options["radius"] = vector["radius"]
     samples: NDArray[Any] = draw(Fraction(vector["scale"]), BLOCK, rng=words, **options)
     return samples
 
@@ -67,7 +70,8 @@ def test_golden_vectors(vector: dict[str, Any]) -> None:
     start, size = vector["start"], vector["size"]
     granularity = None if vector["exponent"] is None else 2.0 ** vector["exponent"]
     scale = Fraction(vector["scale"])
-    samples = hazmat.regenerate(key, ticket, vector["distribution"], scale, size, start=start, granularity=granularity)
+    options = {"granularity": granularity, "radius": vector.get("radius")}
+    samples = hazmat.regenerate(key, ticket, vector["distribution"], scale, size, start=start, **options)
     assert digest(samples) == vector["sha256"]
     assert samples[:4].tolist() == vector["first"]
     first, last = start // BLOCK, (start + size - 1) // BLOCK

@@ -13,7 +13,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from vectors.noise_spec import TAIL, Digits, Trials, Words, noise, shift_for
+from vectors.noise_spec import TAIL, Digits, Trials, Truncated, Words, noise, shift_for
 
 from dpnoise import Laplace, _native, hazmat
 
@@ -71,6 +71,19 @@ def test_the_sampler_equals_its_specification(shape: str, scale: Fraction) -> No
     compare(noise(shape, scale), NATIVE[shape](scale), N)
 
 
+@pytest.mark.parametrize("scales", [1, 4, 40])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("scale", [Fraction(2), Fraction(40), Fraction(10**6)], ids=str)
+def test_a_truncated_distribution_equals_its_specification(shape: str, scale: Fraction, scales: int) -> None:
+    radius, n = int(scales * scale), N + 100  # more than a chunk
+    data = stream(f"{shape} {scale} {scales}", 512 * n + 2048)
+    rng, out, words = hazmat.ScriptedRng(data), np.empty(n, np.int64), Words(data)
+    NATIVE[shape](scale, radius).fill(out, 1, rng)
+    assert np.array_equal(out, Truncated(noise(shape, scale), radius).samples(words, n))
+    assert rng.remaining == len(data) - words.position
+    assert np.abs(out).max() <= radius
+
+
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
 def test_the_rest_equals_the_specification(shape: str, scale: Fraction) -> None:
     # Blocks in which a third of the entries, by chance, are the one of probability 2^-56.
@@ -93,7 +106,7 @@ def test_the_rest_equals_the_specification(shape: str, scale: Fraction) -> None:
 def test_the_slow_path_equals_the_specification(shape: str, scale: Fraction) -> None:
     # With an allowance of 2^-4 about an eighth of the trials is decided by the exact comparison.
     shift = shift_for(shape, scale)
-    trials, refinements, _ = compare(Trials(shape, scale, shift), NATIVE[shape](scale, (4, shift)), N // 5)
+    trials, refinements, _ = compare(Trials(shape, scale, shift), NATIVE[shape](scale, design=(4, shift)), N // 5)
     assert refinements > trials / 16
 
 
@@ -111,7 +124,9 @@ def test_the_slow_path_equals_the_specification(shape: str, scale: Fraction) -> 
     ids=str,
 )
 def test_a_heavy_tail_equals_the_specification(shape: str, scale: Fraction, shift: int, eta_bits: int) -> None:
-    trials, _, tails = compare(Trials(shape, scale, shift), NATIVE[shape](scale, (eta_bits, shift)), min(N // 2, 4_000))
+    trials, _, tails = compare(
+        Trials(shape, scale, shift), NATIVE[shape](scale, design=(eta_bits, shift)), min(N // 2, 4_000)
+    )
     assert tails > trials / 2000
 
 

@@ -113,6 +113,8 @@ CASES: Final = (
     Case("Gaussian", partial(mechanisms.Gaussian, delta=0.01), 0.0, 1.0),
     Case("Gaussian of an array", partial(mechanisms.Gaussian, delta=0.01), [0.0, 0.0], [0.6, 0.8]),
     Case("DiscreteGaussian", partial(mechanisms.DiscreteGaussian, delta=0.01), 0, 1),
+    Case("TruncatedDiscreteLaplace", partial(mechanisms.TruncatedDiscreteLaplace, delta=0.01), 0, 1),
+    Case("TruncatedDiscreteGaussian", partial(mechanisms.TruncatedDiscreteGaussian, delta=0.01), 0, 1),
     Case("Exponential", mechanisms.Exponential, [0.0] + 8 * [1.0], [1.0] + 8 * [0.0]),
     Case("ReportNoisyMax", mechanisms.ReportNoisyMax, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]),
     Case("TopK", partial(mechanisms.TopK, k=2), 2 * [0.0] + 4 * [1.0], 2 * [1.0] + 4 * [0.0]),

@@ -1,7 +1,8 @@
 """Mechanisms of the central model: a query's value in, a differentially private release out.
 
-`Laplace` and `DiscreteLaplace` add noise; `Exponential`, `ReportNoisyMax` and `TopK` choose among candidates by their
-scores; `AboveThreshold` releases which values of a stream are above a threshold.
+`Laplace` and `DiscreteLaplace` add noise, `TruncatedDiscreteLaplace` bounded noise; `Exponential`, `ReportNoisyMax` and
+`TopK` choose among candidates by their scores; `AboveThreshold` releases which values of a stream are above a
+threshold.
 `TruncatedGeometric` says which groups may be released; `NoiseBuffer` releases single numbers fast.
 
 A mechanism is immutable and checks its parameters when it is made. Every one has ``release``, ``epsilon``, ``delta``,
@@ -14,6 +15,7 @@ from dpnoise.mechanisms._laplace import DiscreteLaplace, Laplace
 from dpnoise.mechanisms._mechanism import Mechanism
 from dpnoise.mechanisms._partition_selection import NoiseBuffer, TruncatedGeometric
 from dpnoise.mechanisms._selection import Exponential, PermuteAndFlip, ReportNoisyMax, TopK
+from dpnoise.mechanisms._truncated import TruncatedDiscreteGaussian, TruncatedDiscreteLaplace
 
 __all__ = [
     "AboveThreshold",
@@ -28,5 +30,7 @@ __all__ = [
     "PermuteAndFlip",
     "ReportNoisyMax",
     "TopK",
+    "TruncatedDiscreteGaussian",
+    "TruncatedDiscreteLaplace",
     "TruncatedGeometric",
 ]

@@ -13,20 +13,39 @@ from dpnoise.samplers._draw import Scale, draw
 
 @overload
 def discrete_laplace(
-    scale: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> int: ...
 @overload
 def discrete_laplace(
-    scale: Scale, size: Size, *, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: Size,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def discrete_laplace(
-    scale: Scale, size: None = None, *, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64],
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 def discrete_laplace(
     scale: Scale,
     size: Size | None = None,
     *,
+    radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -41,6 +60,9 @@ def discrete_laplace(
     scale : int, float or Fraction
         From 2**-40 to 2**40, taken at its exact value. For integer values of L1 sensitivity ``D`` a scale of
         ``D / epsilon`` gives epsilon-differential privacy.
+    radius : int, optional
+        Truncate the distribution: ``x`` is at most this in magnitude. At least 1 and the scale, at most 2**62. Bounded
+        noise has a delta: see `dpnoise.TruncatedDiscreteLaplace`.
     size, out, threads, rng : as everywhere
 
     Returns
@@ -59,26 +81,45 @@ def discrete_laplace(
     >>> samplers.discrete_laplace(10.0, size=3).shape
     (3,)
     """
-    samples: int | NDArray[np.int64] = draw("discrete_laplace", (scale,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("discrete_laplace", (scale, radius), np.int64, size, out, threads, rng)
     return samples
 
 
 @overload
 def discrete_gaussian(
-    sigma: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None
+    sigma: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> int: ...
 @overload
 def discrete_gaussian(
-    sigma: Scale, size: Size, *, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
+    sigma: Scale,
+    size: Size,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def discrete_gaussian(
-    sigma: Scale, size: None = None, *, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
+    sigma: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64],
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 def discrete_gaussian(
     sigma: Scale,
     size: Size | None = None,
     *,
+    radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -93,6 +134,8 @@ def discrete_gaussian(
     sigma : int, float or Fraction
         From 2**-20 to 2**40, taken at its exact value. For integer values of L2 sensitivity ``D`` a sigma of
         ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
+    radius : as for `discrete_laplace`
+        See `dpnoise.TruncatedDiscreteGaussian`.
     size, out, threads, rng : as everywhere
 
     Returns
@@ -109,26 +152,45 @@ def discrete_gaussian(
     >>> samplers.discrete_gaussian(10.0, size=3).shape
     (3,)
     """
-    samples: int | NDArray[np.int64] = draw("discrete_gaussian", (sigma,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("discrete_gaussian", (sigma, radius), np.int64, size, out, threads, rng)
     return samples
 
 
 @overload
 def geometric(
-    scale: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> int: ...
 @overload
 def geometric(
-    scale: Scale, size: Size, *, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: Size,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def geometric(
-    scale: Scale, size: None = None, *, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
+    scale: Scale,
+    size: None = None,
+    *,
+    radius: int | None = None,
+    out: NDArray[np.int64],
+    threads: int | None = None,
+    rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 def geometric(
     scale: Scale,
     size: Size | None = None,
     *,
+    radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -142,6 +204,7 @@ def geometric(
     ----------
     scale : int, float or Fraction
         From 2**-40 to 2**40, taken at its exact value.
+    radius : as for `discrete_laplace`
     size, out, threads, rng : as everywhere
 
     Returns
@@ -158,5 +221,5 @@ def geometric(
     >>> bool(samplers.geometric(10.0, size=3).min() >= 0)
     True
     """
-    samples: int | NDArray[np.int64] = draw("geometric", (scale,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("geometric", (scale, radius), np.int64, size, out, threads, rng)
     return samples

@@ -23,6 +23,8 @@ enum Mechanism {
     Gaussian(mechanisms::Gaussian),
     DiscreteLaplace(mechanisms::DiscreteLaplace),
     DiscreteGaussian(mechanisms::DiscreteGaussian),
+    TruncatedDiscreteLaplace(mechanisms::TruncatedDiscreteLaplace),
+    TruncatedDiscreteGaussian(mechanisms::TruncatedDiscreteGaussian),
 }
 
 impl Object for Mechanism {
@@ -55,6 +57,22 @@ pub unsafe extern "C" fn dpnoise_discrete_gaussian_sampler(sigma: f64, out: *mut
         })?;
         Ok(Noise(samplers::DiscreteGaussian::new(scale)?.into()))
     };
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Makes a sampler of the distribution of `sampler` under the condition that x is at most `radius` in magnitude, which is
+/// at least 1 and the scale, and at most 2^62.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_truncated_sampler(
+    sampler: dpnoise_sampler,
+    radius: u64,
+    out: *mut dpnoise_sampler,
+) -> Status {
+    let make = || Ok(Noise(get::<Noise>("sampler", sampler)?.0.clone().truncated(radius)?));
     // SAFETY: as promised by the caller.
     run(|| unsafe { give(out, make) })
 }
@@ -160,6 +178,46 @@ pub unsafe extern "C" fn dpnoise_discrete_gaussian_mechanism(
     run(|| unsafe { give(out, make) })
 }
 
+/// Makes the discrete Laplace mechanism whose noise has the smallest bound that suffices for `epsilon` and `delta`, on
+/// integers whose L1 sensitivity is at most `sensitivity`. `dpnoise_mechanism_radius` tells the bound.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_truncated_discrete_laplace_mechanism(
+    epsilon: f64,
+    delta: f64,
+    sensitivity: u64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || {
+        let made = mechanisms::TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity)?;
+        Ok(Mechanism::TruncatedDiscreteLaplace(made))
+    };
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Makes the discrete Gaussian mechanism with bounded noise: it spends `epsilon` and `delta` on integers whose L2
+/// sensitivity is at most `sensitivity`. `dpnoise_mechanism_radius` tells the bound.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_truncated_discrete_gaussian_mechanism(
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || {
+        let made = mechanisms::TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity)?;
+        Ok(Mechanism::TruncatedDiscreteGaussian(made))
+    };
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
 /// Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of
 /// the mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for
 /// `dpnoise_sampler_fill`.
@@ -208,6 +266,8 @@ pub unsafe extern "C" fn dpnoise_mechanism_release_integers(
         wiped_on_failure(values, |values| match &*get::<Mechanism>("mechanism", mechanism)? {
             Mechanism::DiscreteLaplace(laplace) => release(laplace, values, threads, generator),
             Mechanism::DiscreteGaussian(gaussian) => release(gaussian, values, threads, generator),
+            Mechanism::TruncatedDiscreteLaplace(laplace) => release(laplace, values, threads, generator),
+            Mechanism::TruncatedDiscreteGaussian(gaussian) => release(gaussian, values, threads, generator),
             _ => Err(wrong_kind("integers", "real values")),
         })
     })
@@ -232,9 +292,28 @@ pub unsafe extern "C" fn dpnoise_mechanism_error(
             Mechanism::Gaussian(gaussian) => gaussian.error(level, n),
             Mechanism::DiscreteLaplace(laplace) => laplace.error(level, n),
             Mechanism::DiscreteGaussian(gaussian) => gaussian.error(level, n),
+            Mechanism::TruncatedDiscreteLaplace(laplace) => laplace.error(level, n),
+            Mechanism::TruncatedDiscreteGaussian(gaussian) => gaussian.error(level, n),
         }?;
         // SAFETY: as promised by the caller.
         unsafe { write("error", error, bound) }
+    })
+}
+
+/// Writes the largest magnitude of the noise of `n` values that are released together, for a mechanism with bounded noise.
+///
+/// # Safety
+/// `radius` points to an integer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_mechanism_radius(mechanism: dpnoise_mechanism, n: usize, radius: *mut u64) -> Status {
+    run(|| {
+        let bound = match &*get::<Mechanism>("mechanism", mechanism)? {
+            Mechanism::TruncatedDiscreteLaplace(laplace) => laplace.radius(),
+            Mechanism::TruncatedDiscreteGaussian(gaussian) => gaussian.radius(n)?,
+            _ => return Err(wrong_kind("bounded noise", "noise without a bound")),
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { write("radius", radius, bound) }
     })
 }
 

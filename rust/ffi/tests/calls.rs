@@ -36,6 +36,7 @@ pub(crate) struct Objects {
     sampler: u64,
     reals: u64,
     integers: u64,
+    bounded: u64,
 }
 
 impl Objects {
@@ -61,6 +62,7 @@ impl Objects {
             sampler: made(|out| unsafe { dpnoise_discrete_laplace_sampler(1.0, out) }),
             reals: made(|out| unsafe { dpnoise_laplace_mechanism(1.0, 1.0, 0.0, out) }),
             integers: made(|out| unsafe { dpnoise_discrete_laplace_mechanism(1.0, 1, out) }),
+            bounded: made(|out| unsafe { dpnoise_truncated_discrete_laplace_mechanism(1.0, 1e-6, 1, out) }),
         }
     }
 
@@ -155,7 +157,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 38] = [
+const CALLS: [(&str, Call); 42] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -374,6 +376,10 @@ const CALLS: [(&str, Call); 38] = [
     ("dpnoise_discrete_gaussian_sampler", |_, arguments| {
         making(arguments, |_, out| unsafe { dpnoise_discrete_gaussian_sampler(1.0, out) })
     }),
+    ("dpnoise_truncated_sampler", |objects, arguments| {
+        let sampler = arguments.handle("sampler", objects.sampler);
+        making(arguments, |_, out| unsafe { dpnoise_truncated_sampler(sampler, 9, out) })
+    }),
     ("dpnoise_sampler_fill", |objects, arguments| unsafe {
         let mut out = [i64::MAX; 3];
         let (sampler, generator) = (arguments.handle("sampler", objects.sampler), arguments.generator());
@@ -391,6 +397,17 @@ const CALLS: [(&str, Call); 38] = [
     }),
     ("dpnoise_discrete_gaussian_mechanism", |_, arguments| {
         making(arguments, |_, out| unsafe { dpnoise_discrete_gaussian_mechanism(1.0, 1e-6, 1.0, out) })
+    }),
+    ("dpnoise_truncated_discrete_laplace_mechanism", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_truncated_discrete_laplace_mechanism(1.0, 1e-6, 1, out) })
+    }),
+    ("dpnoise_truncated_discrete_gaussian_mechanism", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_truncated_discrete_gaussian_mechanism(1.0, 1e-6, 1.0, out) })
+    }),
+    ("dpnoise_mechanism_radius", |objects, arguments| unsafe {
+        let mut radius = [u64::MAX];
+        let mechanism = arguments.handle("mechanism", objects.bounded);
+        dpnoise_mechanism_radius(mechanism, 3, arguments.write("radius", &mut radius))
     }),
     ("dpnoise_mechanism_release_numbers", |objects, arguments| {
         release!(dpnoise_mechanism_release_numbers, objects.reals, arguments, 37.25)

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use dpnoise::*;
 use dpnoise_core::local::{Protocol, Values};
-use dpnoise_core::mechanisms::{DiscreteGaussian, Gaussian, Laplace, Method};
+use dpnoise_core::mechanisms::{
+    DiscreteGaussian, Gaussian, Laplace, Method, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
+};
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::ScriptedRng;
 use dpnoise_core::samplers::{self, Sampler};
@@ -182,6 +184,18 @@ fn the_noise_is_that_of_the_core() {
     let status = unsafe { dpnoise_sampler_fill(sampler, 1, generator.handle, out.as_mut_ptr(), 100) };
     assert_eq!((status, out), (Status::Ok, expected));
 
+    let truncated = made(|out| unsafe { dpnoise_truncated_sampler(sampler, 4, out) });
+    samplers::DiscreteGaussian::new(sigma)
+        .unwrap()
+        .truncated(4)
+        .unwrap()
+        .fill_with(&mut expected, &mut script())
+        .unwrap();
+    let generator = Generator::of(&random);
+    let status = unsafe { dpnoise_sampler_fill(truncated, 1, generator.handle, out.as_mut_ptr(), 100) };
+    assert_eq!((status, out), (Status::Ok, expected));
+    assert!(expected.iter().all(|sample| sample.abs() <= 4));
+
     let mut expected = [37.25, -1.0];
     Laplace::new(0.5, 2.0, Some(0.25)).unwrap().release_with(&mut expected, &mut script()).unwrap();
     let laplace = made(|out| unsafe { dpnoise_laplace_mechanism(0.5, 2.0, 0.25, out) });
@@ -196,10 +210,36 @@ fn the_noise_is_that_of_the_core() {
     let mut expected = [37, i64::MAX];
     DiscreteGaussian::new(0.5, 1e-6, 2.0).unwrap().release_with(&mut expected, &mut script()).unwrap();
     let discrete = made(|out| unsafe { dpnoise_discrete_gaussian_mechanism(0.5, 1e-6, 2.0, out) });
-    let (mut values, generator) = ([37, i64::MAX], Generator::of(&random));
-    let status = unsafe { dpnoise_mechanism_release_integers(discrete, values.as_mut_ptr(), 2, 1, generator.handle) };
-    assert_eq!((status, values), (Status::Ok, expected));
-    [sampler, laplace, gaussian, discrete].into_iter().for_each(free);
+    assert_eq!(released_integers(discrete, &random), expected);
+
+    let mut expected = [37, i64::MAX];
+    let core = TruncatedDiscreteLaplace::new(0.5, 1e-6, 2).unwrap();
+    core.release_with(&mut expected, &mut script()).unwrap();
+    let bounded_laplace = made(|out| unsafe { dpnoise_truncated_discrete_laplace_mechanism(0.5, 1e-6, 2, out) });
+    assert_eq!(released_integers(bounded_laplace, &random), expected);
+    assert_eq!(radius(bounded_laplace), (Status::Ok, core.radius()));
+
+    let mut expected = [37, i64::MAX];
+    let core = TruncatedDiscreteGaussian::new(0.5, 1e-6, 2.0).unwrap();
+    core.release_with(&mut expected, &mut script()).unwrap();
+    let bounded = made(|out| unsafe { dpnoise_truncated_discrete_gaussian_mechanism(0.5, 1e-6, 2.0, out) });
+    assert_eq!(released_integers(bounded, &random), expected);
+    assert_eq!(radius(bounded), (Status::Ok, core.radius(2).unwrap()));
+    assert_eq!(radius(discrete), (Status::Handle, 0));
+    assert_eq!(message(), "mechanism must be one for bounded noise, got one for noise without a bound");
+    [sampler, truncated, laplace, gaussian, discrete, bounded_laplace, bounded].into_iter().for_each(free);
+}
+
+fn released_integers(mechanism: u64, random: &[u8]) -> [i64; 2] {
+    let (mut values, generator) = ([37, i64::MAX], Generator::of(random));
+    let status = unsafe { dpnoise_mechanism_release_integers(mechanism, values.as_mut_ptr(), 2, 1, generator.handle) };
+    assert_eq!(status, Status::Ok, "{}", message());
+    values
+}
+
+fn radius(mechanism: u64) -> (Status, u64) {
+    let mut radius = 0;
+    (unsafe { dpnoise_mechanism_radius(mechanism, 2, &raw mut radius) }, radius)
 }
 
 fn released(mechanism: u64, mut values: [f64; 2], random: &[u8]) -> [f64; 2] {

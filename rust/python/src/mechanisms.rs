@@ -2,15 +2,16 @@
 
 use dpnoise_core::mechanisms::{
     self, Calibration, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Numbers,
+    TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
 };
 use dpnoise_core::params::Relation;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::numbers::{optional, real, real_down, real_up};
+use crate::numbers::{integer, optional, real, real_down, real_up};
 use crate::runtime::Threads;
-use crate::samplers::Dtype;
+use crate::samplers::{Dtype, RADIUS};
 use crate::{buffers, hazmat, runtime};
 
 /// A mechanism that adds noise to every value.
@@ -22,6 +23,8 @@ pub(crate) enum Kind {
     Gaussian(Gaussian),
     DiscreteLaplace(DiscreteLaplace),
     DiscreteGaussian(DiscreteGaussian),
+    TruncatedDiscreteLaplace(TruncatedDiscreteLaplace),
+    TruncatedDiscreteGaussian(TruncatedDiscreteGaussian),
 }
 
 /// What all mechanisms have.
@@ -32,6 +35,8 @@ macro_rules! of_any {
             Kind::Gaussian($mechanism) => $result,
             Kind::DiscreteLaplace($mechanism) => $result,
             Kind::DiscreteGaussian($mechanism) => $result,
+            Kind::TruncatedDiscreteLaplace($mechanism) => $result,
+            Kind::TruncatedDiscreteGaussian($mechanism) => $result,
         }
     };
 }
@@ -42,7 +47,7 @@ macro_rules! of_gaussian {
         match &$additive.0 {
             Kind::Gaussian($mechanism) => $result,
             Kind::DiscreteGaussian($mechanism) => $result,
-            Kind::Laplace(_) | Kind::DiscreteLaplace(_) => $otherwise,
+            _ => $otherwise,
         }
     };
 }
@@ -55,7 +60,10 @@ fn misfit() -> PyErr {
 impl Additive {
     /// The mechanism `kind`; a rho takes the place of the epsilon, which is `None` then.
     #[new]
-    #[pyo3(signature = (kind, *, epsilon, sensitivity, delta=None, rho=None, classical=false, granularity=None))]
+    #[pyo3(signature = (
+        kind, *, epsilon, sensitivity, delta=None, rho=None, classical=false, granularity=None, scale=None, radius=None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are named")]
     fn new(
         kind: &str,
         epsilon: &Bound<'_, PyAny>,
@@ -64,13 +72,25 @@ impl Additive {
         rho: Option<&Bound<'_, PyAny>>,
         classical: bool,
         granularity: Option<&Bound<'_, PyAny>>,
+        scale: Option<&Bound<'_, PyAny>>,
+        radius: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let epsilon = if rho.is_none() { Some(real_down(epsilon, "epsilon")?) } else { None };
         let rho = rho.map(|rho| real_down(rho, "rho")).transpose()?;
         let delta = delta.map(|delta| real_down(delta, "delta")).transpose()?;
+        let scale = optional(scale, "scale")?;
+        let radius = radius.map(|radius| integer(radius, "radius", RADIUS)).transpose()?;
         if let ("discrete_laplace", Some(epsilon)) = (kind, epsilon) {
-            let made = DiscreteLaplace::new(epsilon, sensitivity.extract()?);
-            return made.map(Kind::DiscreteLaplace).map(Self).map_err(to_py);
+            let sensitivity = sensitivity.extract()?;
+            let truncated = match (delta, radius) {
+                (Some(delta), _) => TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity),
+                (None, Some(radius)) => TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity),
+                (None, None) => {
+                    let made = DiscreteLaplace::new(epsilon, sensitivity);
+                    return made.map(Kind::DiscreteLaplace).map(Self).map_err(to_py);
+                }
+            };
+            return truncated.map(Kind::TruncatedDiscreteLaplace).map(Self).map_err(to_py);
         }
         let sensitivity = real_up(sensitivity, "sensitivity")?;
         let granularity = optional(granularity, "granularity")?;
@@ -91,6 +111,14 @@ impl Additive {
             ("discrete_gaussian", None, delta, Some(rho)) => {
                 DiscreteGaussian::with_rho(rho, delta, sensitivity).map(Kind::DiscreteGaussian)
             }
+            ("truncated_discrete_gaussian", Some(epsilon), Some(delta), None) => {
+                TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity).map(Kind::TruncatedDiscreteGaussian)
+            }
+            ("truncated_discrete_gaussian", Some(epsilon), None, None) => {
+                let (scale, radius) = scale.zip(radius).ok_or_else(misfit)?;
+                TruncatedDiscreteGaussian::with_radius(epsilon, scale, radius, sensitivity)
+                    .map(Kind::TruncatedDiscreteGaussian)
+            }
             _ => return Err(misfit()),
         }
         .map(Self)
@@ -104,12 +132,20 @@ impl Additive {
             Kind::DiscreteLaplace(laplace) => Some(laplace.epsilon()),
             Kind::Gaussian(gaussian) => gaussian.epsilon(),
             Kind::DiscreteGaussian(gaussian) => gaussian.epsilon(),
+            Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.epsilon()),
+            Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.epsilon()),
         }
     }
 
     #[getter]
     fn delta(&self) -> Option<f64> {
-        of_gaussian!(self, gaussian => gaussian.delta(), Some(0.0))
+        match &self.0 {
+            Kind::Laplace(_) | Kind::DiscreteLaplace(_) => Some(0.0),
+            Kind::Gaussian(gaussian) => gaussian.delta(),
+            Kind::DiscreteGaussian(gaussian) => gaussian.delta(),
+            Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.delta()),
+            Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.delta()),
+        }
     }
 
     #[getter]
@@ -145,6 +181,11 @@ impl Additive {
         of_any!(self, mechanism => mechanism.noise(count).map(|noise| noise.real_scale())).map_err(to_py)
     }
 
+    /// The largest magnitude of truncated noise.
+    fn radius_for(&self, count: usize) -> PyResult<Option<u64>> {
+        of_any!(self, mechanism => mechanism.noise(count).map(|noise| noise.radius())).map_err(to_py)
+    }
+
     fn error(&self, level: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
         let level = real(level, "level")?;
         of_any!(self, mechanism => mechanism.error(level, count)).map_err(to_py)
@@ -152,6 +193,9 @@ impl Additive {
 
     fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
         let epsilon = real_down(epsilon, "epsilon")?;
+        if let Kind::TruncatedDiscreteGaussian(gaussian) = &self.0 {
+            return gaussian.delta_for(epsilon, count).map_err(to_py);
+        }
         of_gaussian!(self, gaussian => gaussian.delta_for(epsilon, count).map_err(to_py), Err(misfit()))
     }
 

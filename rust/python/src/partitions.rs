@@ -27,7 +27,7 @@ impl NoisyUsers {
         let buffer = match &mechanism.0 {
             Kind::Laplace(laplace) => NoiseBuffer::new(laplace).map(Buffer::Laplace),
             Kind::Gaussian(gaussian) => NoiseBuffer::new(gaussian).map(Buffer::Gaussian),
-            Kind::DiscreteLaplace(_) | Kind::DiscreteGaussian(_) => {
+            _ => {
                 return Err(PyTypeError::new_err("the mechanism must be one for real values"));
             }
         };

@@ -45,16 +45,21 @@ pub(crate) enum Kind {
 
 #[pymethods]
 impl Sampler {
-    /// `more` is the granularity of real numbers and, for tests, the design of integers.
+    /// `more` is the granularity of real numbers, or the radius of integers, which may have a design instead: for tests.
     #[new]
-    #[pyo3(signature = (distribution, parameter, more=None))]
-    fn new(distribution: &str, parameter: &Bound<'_, PyAny>, more: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (distribution, parameter, more=None, *, design=None))]
+    fn new(
+        distribution: &str,
+        parameter: &Bound<'_, PyAny>,
+        more: Option<&Bound<'_, PyAny>>,
+        design: Option<(u32, u32)>,
+    ) -> PyResult<Self> {
         match distribution {
             "laplace" => real("scale", parameter, more, GridNoise::laplace),
             "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
             "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
             other => match INTEGER_NOISE.iter().find(|noise| noise.name == other) {
-                Some(noise) => integer(noise, parameter, more),
+                Some(noise) => integer(noise, parameter, more, design),
                 None => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
             },
         }
@@ -103,16 +108,24 @@ impl Sampler {
     }
 }
 
-/// A sampler of integers, by the trials of a design if one is given: the allowance for the error of the fast comparison,
-/// 2**-eta_bits, and the binary logarithm of the first bin's width.
-fn integer(noise: &Named, scale: &Bound<'_, PyAny>, design: Option<&Bound<'_, PyAny>>) -> PyResult<Kind> {
+/// A sampler of integers, truncated if a radius is given, by the trials of a design if one is given: the allowance for the
+/// error of the fast comparison, 2**-eta_bits, and the binary logarithm of the first bin's width.
+fn integer(
+    noise: &Named,
+    scale: &Bound<'_, PyAny>,
+    radius: Option<&Bound<'_, PyAny>>,
+    design: Option<(u32, u32)>,
+) -> PyResult<Kind> {
     let scale = numbers::scale(scale, noise.parameter)?;
-    let design = design.map(PyAnyMethods::extract::<(u32, u32)>).transpose()?.map(|(eta_bits, shift)| {
-        let layout = Layout { shift };
-        Design { layout, weight_bits: 32, eta_bits }
-    });
-    (noise.new)(scale, design).map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
+    let radius = radius.map(|radius| numbers::integer(radius, "radius", RADIUS)).transpose()?;
+    let design = design.map(|(eta_bits, shift)| Design { layout: Layout { shift }, weight_bits: 32, eta_bits });
+    let whole = (noise.new)(scale, design);
+    let noise = if let Some(radius) = radius { whole.and_then(|whole| whole.truncated(radius)) } else { whole };
+    noise.map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
 }
+
+/// The radii of truncated distributions.
+pub(crate) const RADIUS: &str = "a positive integer up to 2**62";
 
 fn real(
     name: &'static str,

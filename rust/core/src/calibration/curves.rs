@@ -81,6 +81,6 @@ pub(crate) fn vector(epsilon: &Ball, sigma: &Ball, shift: &Ball, count: u64) -> 
 /// The second bound ignores a tail of probability 2^-1154, negligible beside any double.
 const TAIL_BITS: u64 = 1154;
 
-fn smaller(a: Ball, b: Ball) -> Ball {
+pub(crate) fn smaller(a: Ball, b: Ball) -> Ball {
     if (&a - &b).is_negative() { a } else { b }
 }

@@ -7,11 +7,12 @@ mod shuffling;
 
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho};
+use crate::samplers::LARGEST_RADIUS;
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use root::{PRECISIONS, fits, least_argument};
 
-pub(crate) use curves::{continuous, discrete, vector};
+pub(crate) use curves::{continuous, discrete, smaller, vector};
 pub use sample_and_threshold::SampleAndThreshold;
 pub(crate) use shuffling::Blanket;
 
@@ -114,6 +115,28 @@ impl Goal {
             }
         }
         Some(enough)
+    }
+
+    /// A radius of noise from `least` on with `curve(epsilon, radius) <= delta`, where 1 less would not do; `None` if there
+    /// is none up to 2^62. `guess` only affects the time.
+    pub(crate) fn radius(self, guess: f64, least: u64, curve: impl Fn(&Ball, u64) -> Ball) -> Option<u64> {
+        let is_enough = |radius| fits(self.delta, self.epsilon, |epsilon| curve(epsilon, radius));
+        let (mut too_small, mut enough) = (least - 1, LARGEST_RADIUS + 1);
+        let (mut next, mut step) = ((guess as u64).clamp(least, LARGEST_RADIUS), 1u64);
+        while enough - too_small > 1 {
+            next = if is_enough(next) {
+                enough = next;
+                next.saturating_sub(step)
+            } else {
+                too_small = next;
+                next.saturating_add(step)
+            };
+            step = step.saturating_mul(2);
+            if !(too_small < next && next < enough) {
+                next = too_small.midpoint(enough);
+            }
+        }
+        (enough <= LARGEST_RADIUS).then_some(enough)
     }
 
     fn curve_of_one(self, shift: u64) -> impl Fn(&Ball) -> Ball {

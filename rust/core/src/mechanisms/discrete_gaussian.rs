@@ -25,7 +25,7 @@ pub type DiscreteGaussian = Additive<GaussianPrivacy, Integers>;
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// The allowed sigmas.
-const RANGE: &str = "from 2**-20 to 2**40";
+pub(super) const RANGE: &str = "from 2**-20 to 2**40";
 
 impl DiscreteGaussian {
     /// The mechanism that spends `epsilon` and `delta` on integers whose L2 sensitivity is at most `sensitivity`.
@@ -36,12 +36,7 @@ impl DiscreteGaussian {
     pub fn new(epsilon: f64, delta: f64, sensitivity: f64) -> Result<Self, Error> {
         let goal = Goal::new(epsilon, delta)?;
         check_sensitivity(sensitivity)?;
-        let sigma = match exact_shift(sensitivity, 1) {
-            Some(shift) => goal.sigma_of_one(shift),
-            // At least the sigma of continuous noise, which is nearly sufficient.
-            None => goal.sigma(goal.ratio(Method::Analytic)? * sensitivity, &Ball::from_f64(sensitivity, 128), 1),
-        };
-        let least = sigma.ok_or_else(|| goal.out_of_range(RANGE))?;
+        let least = sigma_for(goal, sensitivity, 1)?;
         Self::calibrated(GaussianPrivacy { goal: Some(goal), rho: None, least }, sensitivity, Integers)
     }
 
@@ -65,7 +60,17 @@ impl DiscreteGaussian {
     }
 }
 
-fn check_sensitivity(sensitivity: f64) -> Result<(), Error> {
+/// Sigma for a release of `count` integers.
+pub(super) fn sigma_for(goal: Goal, sensitivity: f64, count: usize) -> Result<f64, Error> {
+    let sigma = match exact_shift(sensitivity, count as u64) {
+        Some(shift) => goal.sigma_of_one(shift),
+        // At least the sigma of continuous noise, which is nearly sufficient.
+        None => goal.sigma(goal.ratio(Method::Analytic)? * sensitivity, &Ball::from_f64(sensitivity, 128), count),
+    };
+    sigma.ok_or_else(|| goal.out_of_range(RANGE))
+}
+
+pub(super) fn check_sensitivity(sensitivity: f64) -> Result<(), Error> {
     if (1.0..=LARGEST).contains(&sensitivity) {
         Ok(())
     } else {
@@ -76,7 +81,7 @@ fn check_sensitivity(sensitivity: f64) -> Result<(), Error> {
 /// The change of the only integer that changes, if the sensitivity determines it.
 /// A sensitivity that is no integer is never rounded down, although the change of an integer is: it may have been
 /// computed in floating point, and the double of sqrt(3)^2 is slightly below 3.
-fn exact_shift(sensitivity: f64, count: u64) -> Option<u64> {
+pub(super) fn exact_shift(sensitivity: f64, count: u64) -> Option<u64> {
     let is_single = count <= 1 || sensitivity == 1.0;
     (is_single && sensitivity.fract() == 0.0).then_some(sensitivity as u64)
 }

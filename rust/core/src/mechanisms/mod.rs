@@ -2,7 +2,7 @@
 //! A mechanism is immutable and its parameters are checked when it is made. [`Additive`] is the mechanism that adds noise:
 //! to one value or many, with the library's own randomness or the caller's. [`Laplace`], [`Gaussian`],
 //! [`DiscreteLaplace`] and [`DiscreteGaussian`] are this mechanism for two kinds of privacy parameters and two kinds of
-//! numbers. [`Selector`] is the common part of mechanisms that choose among candidates by their scores.
+//! numbers; [`TruncatedDiscreteLaplace`] and [`TruncatedDiscreteGaussian`] bound the noise. [`Selector`] is the common part of mechanisms that choose among candidates by their scores.
 
 mod additive;
 mod discrete_gaussian;
@@ -19,7 +19,9 @@ mod selector;
 mod sparse_vector;
 mod sum;
 mod top_k;
+mod truncated_gaussian;
 mod truncated_geometric;
+mod truncated_laplace;
 
 pub use crate::calibration::Method;
 pub use additive::{Additive, Calibration, Integers, Numbers, OnGrid};
@@ -37,4 +39,6 @@ pub use selector::Selector;
 pub use sparse_vector::{AboveThreshold, Run};
 pub use sum::Sum;
 pub use top_k::TopK;
+pub use truncated_gaussian::{TruncatedDiscreteGaussian, TruncatedGaussianPrivacy};
 pub use truncated_geometric::{Law, TruncatedGeometric};
+pub use truncated_laplace::{TruncatedDiscreteLaplace, TruncatedLaplacePrivacy};

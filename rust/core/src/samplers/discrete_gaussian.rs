@@ -15,7 +15,8 @@ use super::symmetric::Symmetric;
 use crate::error::Error;
 use crate::params::{Scale, check_level};
 
-/// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers.
+/// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers, or those of a
+/// radius.
 ///
 /// ```
 /// use dpnoise_core::{params::Scale, samplers::{DiscreteGaussian, Sampler}};
@@ -37,6 +38,14 @@ impl DiscreteGaussian {
         Ok(Self(IntegerNoise::new(Shape::Gaussian, sigma, true)))
     }
 
+    /// The distribution over the integers of magnitude at most `radius`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a radius that is below sigma or 1, or above 2^62.
+    pub fn truncated(self, radius: u64) -> Result<Self, Error> {
+        self.0.truncated(radius).map(Self)
+    }
+
     /// The same distribution by another proposal, for tests.
     ///
     /// # Errors
@@ -55,8 +64,11 @@ impl Symmetric for DiscreteGaussian {
         check_level(level)?;
         let sigma = self.scale().ratio().to_f64();
         let tails = DiscreteTails::new(Ball::from_f64(sigma, 96));
-        let beyond = &Ball::from_f64(1.0 - level, 96).scaled(-1) * &tails.total();
-        let covers = |t: i64| !(&tails.from(t + 1, &Ball::integer(0, 96)) - &beyond).is_positive();
+        let tail = |start: i64| tails.from(start, &Ball::integer(0, 96));
+        let outer = self.radius().map_or(Ball::integer(0, 96), |radius| tail(radius.cast_signed() + 1));
+        let inner = &tails.total() - &outer.scaled(1);
+        let beyond = &(&Ball::from_f64(1.0 - level, 96).scaled(-1) * &inner) + &outer;
+        let covers = |t: i64| !(&tail(t + 1) - &beyond).is_positive();
         // P(|x| > t) <= 2 exp(-t^2 / (2 sigma^2))
         let mut high = (sigma * (2.0 * (2.0 / (1.0 - level)).ln()).sqrt()).ceil() as i64 + 1;
         let mut low = -1;
@@ -68,7 +80,7 @@ impl Symmetric for DiscreteGaussian {
                 low = middle;
             }
         }
-        Ok(high as f64)
+        Ok(self.radius().map_or(high, |radius| high.min(radius.cast_signed())) as f64)
     }
 }
 

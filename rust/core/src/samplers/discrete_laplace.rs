@@ -9,7 +9,7 @@ use super::symmetric::Symmetric;
 use crate::error::Error;
 use crate::params::{Scale, check_level};
 
-/// The discrete Laplace distribution: P(x) proportional to exp(-|x| / scale), over all integers.
+/// The discrete Laplace distribution: P(x) proportional to exp(-|x| / scale), over all integers, or those of a radius.
 ///
 /// ```
 /// use dpnoise_core::{params::Scale, samplers::{DiscreteLaplace, Sampler}};
@@ -28,6 +28,14 @@ impl DiscreteLaplace {
         Self(IntegerNoise::new(Shape::Exponential, scale, true))
     }
 
+    /// The distribution over the integers of magnitude at most `radius`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a radius that is below the scale or 1, or above 2^62.
+    pub fn truncated(self, radius: u64) -> Result<Self, Error> {
+        self.0.truncated(radius).map(Self)
+    }
+
     /// The same distribution by another proposal, for tests.
     ///
     /// # Panics
@@ -41,10 +49,13 @@ impl DiscreteLaplace {
 impl Symmetric for DiscreteLaplace {
     fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
         check_level(level)?;
-        // P(|x| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1/scale).
+        // P(|x| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1/scale), and so is what lies beyond a radius.
         let scale = self.scale().ratio().to_f64();
         let q = (-1.0 / scale).exp();
-        Ok(((-scale * ((1.0 - level) * (1.0 + q) / 2.0).ln()).ceil() - 1.0).max(0.0))
+        let outer = self.radius().map_or(0.0, |radius| 2.0 / (1.0 + q) * (-(radius as f64 + 1.0) / scale).exp());
+        let beyond = (1.0 - level) * (1.0 - outer) + outer;
+        let quantile = ((-scale * (beyond * (1.0 + q) / 2.0).ln()).ceil() - 1.0).max(0.0);
+        Ok(self.radius().map_or(quantile, |radius| quantile.min(radius as f64)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The sampler of larger scales: the histogram proposal of `discrete_laplace.md`.
 
+use core::ops::AddAssign;
+
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Layout, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
 use dpnoise_kernels::arith::exp::Constants;
@@ -30,6 +32,14 @@ pub struct Rarities {
     pub refinements: u64,
     /// Trials that proposed the tail, or numbers with an entry that stands for the rest.
     pub tails: u64,
+}
+
+impl AddAssign for Rarities {
+    fn add_assign(&mut self, more: Self) {
+        self.trials += more.trials;
+        self.refinements += more.refinements;
+        self.tails += more.tails;
+    }
 }
 
 impl Histogram {

@@ -640,13 +640,16 @@ impl World {
     // --- noise -------------------------------------------------------------------------------------------------------
 
     fn sampler(&mut self, input: &mut Input<'_>) {
-        let (is_laplace, scale) = (input.byte() % 2 == 0, input.parameter());
+        let (choice, scale) = (input.below(3), input.parameter());
+        let (whole, kind) = self.pick(input, |kind| *kind == Kind::Sampler);
+        let radius = integer(input, 1000);
         let mut out = Block::for_words(1, input);
-        let status = if is_laplace {
-            checked!(dpnoise_discrete_laplace_sampler(scale, out.pointer()))
-        } else {
-            checked!(dpnoise_discrete_gaussian_sampler(scale, out.pointer()))
+        let status = match choice {
+            0 => checked!(dpnoise_discrete_laplace_sampler(scale, out.pointer())),
+            1 => checked!(dpnoise_discrete_gaussian_sampler(scale, out.pointer())),
+            _ => checked!(dpnoise_truncated_sampler(whole, radius, out.pointer())),
         };
+        assert!(choice < 2 || status != Status::Ok || kind.is_some());
         self.made(status, &out, Kind::Sampler);
     }
 
@@ -665,7 +668,7 @@ impl World {
     }
 
     fn mechanism(&mut self, input: &mut Input<'_>) {
-        let choice = input.below(4);
+        let choice = input.below(6);
         let (epsilon, delta) = (input.parameter(), if input.rarely() { input.parameter() } else { 1e-6 });
         let (sensitivity, granularity) = (input.parameter(), if input.rarely() { input.parameter() } else { 0.0 });
         let mut out = Block::for_words(1, input);
@@ -673,7 +676,12 @@ impl World {
             0 => checked!(dpnoise_laplace_mechanism(epsilon, sensitivity, granularity, out.pointer())),
             1 => checked!(dpnoise_gaussian_mechanism(epsilon, delta, sensitivity, granularity, out.pointer())),
             2 => checked!(dpnoise_discrete_laplace_mechanism(epsilon, sensitivity.to_bits() >> 52, out.pointer())),
-            _ => checked!(dpnoise_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
+            3 => checked!(dpnoise_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
+            4 => {
+                let sensitivity = sensitivity.to_bits() >> 52;
+                checked!(dpnoise_truncated_discrete_laplace_mechanism(epsilon, delta, sensitivity, out.pointer()))
+            }
+            _ => checked!(dpnoise_truncated_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
         };
         self.made(status, &out, Kind::Mechanism);
     }
@@ -707,6 +715,11 @@ impl World {
         let level = if input.rarely() { f64::from_bits(input.u64()) } else { f64::from(input.byte()) / 255.0 };
         let n = if input.rarely() { input.u64() as usize } else { input.byte().into() };
         let mut out = Block::for_words(1, input);
+        if input.rarely() {
+            let status = checked!(dpnoise_mechanism_radius(mechanism, n, out.pointer()));
+            assert!(status != Status::Ok || kind.is_some());
+            return;
+        }
         let status = checked!(dpnoise_mechanism_error(mechanism, level, n, out.pointer()));
         if status == Status::Ok {
             assert!(kind.is_some() && f64::from_bits(out.word()) >= 0.0);

@@ -1,7 +1,8 @@
 //! Releases of integers and of real numbers.
 
 use dpnoise_core::mechanisms::{
-    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Sum, TruncatedGeometric,
+    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Sum, TruncatedDiscreteGaussian,
+    TruncatedDiscreteLaplace, TruncatedGeometric,
 };
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
@@ -142,6 +143,14 @@ fn of_integers() -> Vec<Check> {
             let mechanism = DiscreteGaussian::new(0.5, 1e-6, 3.0).unwrap();
             mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&values);
+        }),
+        ("mechanisms with bounded noise, an array", || {
+            let (mut laplace, mut gaussian) = (secret(&INTEGERS), secret(&INTEGERS));
+            let rng = &mut SeededRng::new(1).unwrap();
+            TruncatedDiscreteLaplace::with_radius(0.5, 3, 1).unwrap().release_with(&mut laplace, rng).unwrap();
+            TruncatedDiscreteGaussian::new(0.5, 0.3, 1.0).unwrap().release_with(&mut gaussian, rng).unwrap();
+            assert_secret(&laplace);
+            assert_secret(&gaussian);
         }),
     ])
 }

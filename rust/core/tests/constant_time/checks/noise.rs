@@ -64,6 +64,16 @@ pub(super) fn checks() -> Vec<Check> {
             });
         }
     }
+    for (scale, radius) in [(10.0, 12), (1e6, 30_000_000)] {
+        for Named { name, new, .. } in INTEGER_NOISE {
+            let whole = new(Scale::from_f64(scale).unwrap(), None).unwrap();
+            let sampler = whole.truncated(radius).unwrap();
+            checks.push(Check {
+                name: format!("{name} of scale {scale}, truncated at {radius}"),
+                run: Box::new(move || fill(&sampler, ETA_BITS[0], false)),
+            });
+        }
+    }
     for (layout_name, shift, scale, sigma) in LAYOUTS {
         let [scale, sigma] = [scale, sigma].map(|scale| Scale::from_f64(scale).unwrap());
         for Named { name, parameter, new } in INTEGER_NOISE {

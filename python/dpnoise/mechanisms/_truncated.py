@@ -1,0 +1,200 @@
+"""The mechanisms that add bounded noise to integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpnoise import _native
+from dpnoise._errors import ParameterError
+from dpnoise._parameters import integer
+from dpnoise.mechanisms._mechanism import COUNTS
+from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
+
+
+class TruncatedNoise(IntegerNoise):
+    """A mechanism that adds integers of bounded magnitude."""
+
+    __slots__ = ()
+
+    @property
+    def delta(self) -> float:
+        """The privacy parameter delta."""
+        return float(self._native.delta or 0.0)
+
+    @property
+    def radius(self) -> int:
+        """The largest magnitude of the noise of a single value.
+
+        ``release(x) + radius`` is never below ``x``, and ``release(x) - radius`` never above: noise of one sign.
+        """
+        return int(self._native.radius_for(1) or 0)
+
+
+class TruncatedDiscreteLaplace(TruncatedNoise):
+    """The discrete Laplace mechanism with bounded noise.
+
+    Adds discrete Laplace noise of scale ``sensitivity / epsilon``, under the condition that it is at most ``radius`` in
+    magnitude, exactly. The release is (epsilon, delta)-differentially private for neighbouring data sets whose values
+    differ by at most ``sensitivity`` in the L1 norm.
+
+    Parameters
+    ----------
+    epsilon : as everywhere
+    delta : float, optional
+        Give ``delta`` or ``radius``. With ``delta`` the radius is the smallest one that suffices.
+    sensitivity : int, default 1
+        The L1 sensitivity of the values; positive, at most 2**61, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
+    radius : int, optional
+        At least ``sensitivity`` and ``sensitivity / epsilon``, at most 2**62.
+
+    Attributes
+    ----------
+    delta : float
+        That of the radius: the probability that the noise is above ``radius - sensitivity``, rounded up. No smaller
+        one is true of this noise and this epsilon.
+
+    Notes
+    -----
+    Noise of one sign, as padding needs it, is post-processing: ``release(x) + radius`` has noise from 0 to ``2 *
+    radius``, at no cost.
+
+    References
+    ----------
+    Geng, Ding, Guo and Kumar (2020), "Tight analysis of privacy and utility tradeoff in approximate differential
+    privacy", for continuous noise.
+
+    Examples
+    --------
+    >>> from dpnoise import TruncatedDiscreteLaplace
+    >>> mechanism = TruncatedDiscreteLaplace(epsilon=1.0, delta=1e-6)
+    >>> mechanism.radius
+    14
+    >>> padded = mechanism.release([120, 5, 0]) + mechanism.radius
+    >>> bool((padded >= [120, 5, 0]).all())
+    True
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "sensitivity", "radius")
+
+    def __init__(
+        self, *, epsilon: float, delta: float | None = None, sensitivity: int = 1, radius: int | None = None
+    ) -> None:
+        _check_given(delta, radius=radius)
+        whole = checked_sensitivity(sensitivity)
+        self._native = _native.Additive(
+            "discrete_laplace", epsilon=epsilon, delta=delta, sensitivity=whole, radius=radius
+        )
+
+
+class TruncatedDiscreteGaussian(TruncatedNoise):
+    """The discrete Gaussian mechanism with bounded noise.
+
+    Adds noise n with probability proportional to exp(-n^2 / (2 scale^2)), for n at most ``radius`` in magnitude,
+    exactly. The release is (epsilon, delta)-differentially private for neighbouring data sets whose values differ by at
+    most ``sensitivity`` in the L2 norm.
+
+    Parameters
+    ----------
+    epsilon : as everywhere
+    delta : float, optional
+        Give ``delta``, or ``scale`` and ``radius``. With ``delta`` the scale is the least one for 15/16 of it, and the
+        radius the smallest one that suffices then.
+    sensitivity : float, default 1
+        The L2 sensitivity of the values, from 1 to 2**40, as for `DiscreteGaussian`.
+    scale : float, optional
+        From 2**-20 to 2**40.
+    radius : int, optional
+        At least ``scale`` and ``sensitivity``, at most 2**62.
+
+    Attributes
+    ----------
+    delta : float
+        The given one, or that of the scale and the radius, rounded up: the least one for a sensitivity of 1, and
+        otherwise a bound that holds for any number of values.
+    scale, radius
+        For a single value; `radius_for` gives the radius for several.
+
+    Notes
+    -----
+    The noise of several values is calibrated as that of `DiscreteGaussian`.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", for the whole distribution.
+
+    Examples
+    --------
+    >>> from dpnoise import TruncatedDiscreteGaussian
+    >>> mechanism = TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6)
+    >>> mechanism.radius
+    23
+    >>> TruncatedDiscreteGaussian(epsilon=1.0, scale=4.5, radius=25).delta < 1e-6
+    True
+    """
+
+    __slots__ = ("_by_delta",)
+
+    _parameters = ("epsilon", "delta", "sensitivity", "scale", "radius")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        sensitivity: float = 1,
+        scale: float | None = None,
+        radius: int | None = None,
+    ) -> None:
+        _check_given(delta, scale=scale, radius=radius)
+        self._by_delta = delta is not None
+        self._native = _native.Additive(
+            "truncated_discrete_gaussian",
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=sensitivity,
+            scale=scale,
+            radius=radius,
+        )
+
+    def radius_for(self, count: int) -> int:
+        """Return the largest magnitude of the noise of each value in a release of several.
+
+        Parameters
+        ----------
+        count : int
+            The number of values in the release: the size of the array.
+        """
+        return int(self._native.radius_for(integer(count, "count", COUNTS)) or 0)
+
+    def delta_for(self, epsilon: float, count: int = 1) -> float:
+        """Return a delta for which a release is (epsilon, delta)-differentially private.
+
+        Parameters
+        ----------
+        epsilon : as everywhere
+        count : int, default 1
+            How many values are released at once.
+
+        Returns
+        -------
+        float
+            From 0 to 1, never too small. For one integer and a whole sensitivity, and for a sensitivity of 1, at most
+            1e-12 too large, relatively.
+        """
+        return self._native.delta_for(epsilon, integer(count, "count", COUNTS))
+
+    def _values(self) -> dict[str, Any]:
+        derived = ("scale", "radius") if self._by_delta else ("delta",)
+        return {name: value for name, value in super()._values().items() if name not in derived}
+
+
+def _check_given(delta: float | None, **others: float | None) -> None:
+    """Refuse what is neither a delta nor all of the others."""
+    names = " and ".join(others)
+    for name, value in others.items():
+        if delta is None and value is None:
+            raise ParameterError(f"{name} must be given, got None: give delta, or {names}")
+        if delta is not None and value is not None:
+            raise ParameterError(f"{name} must be None when delta is given, got {value!r} and delta={delta!r}")
