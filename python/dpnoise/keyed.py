@@ -213,7 +213,7 @@ class NoiseKey:
             The number of the first sample among all samples of the ticket, of which there are 2**44.
         granularity : float, optional
             The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
-        radius : int, optional
+        radius : int or None
             The largest magnitude, for the other distributions.
         size, out, threads : as everywhere
 

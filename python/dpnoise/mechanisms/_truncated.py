@@ -18,7 +18,7 @@ class TruncatedNoise(IntegerNoise):
 
     @property
     def delta(self) -> float:
-        """The privacy parameter delta."""
+        """The privacy parameter delta: the given one, or that of the radius."""
         return float(self._native.delta or 0.0)
 
     @property
@@ -40,21 +40,17 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
     Parameters
     ----------
     epsilon : as everywhere
-    delta : float, optional
-        Give ``delta`` or ``radius``. With ``delta`` the radius is the smallest one that suffices.
+    delta, radius : float and int, optional
+        Give one of them. With ``delta`` the radius is the smallest one that suffices. A radius is at least
+        ``sensitivity`` and ``sensitivity / epsilon``, and at most 2**62.
     sensitivity : int, default 1
         The L1 sensitivity of the values; positive, at most 2**61, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
-    radius : int, optional
-        At least ``sensitivity`` and ``sensitivity / epsilon``, at most 2**62.
-
-    Attributes
-    ----------
-    delta : float
-        That of the radius: the probability that the noise is above ``radius - sensitivity``, rounded up. No smaller
-        one is true of this noise and this epsilon.
 
     Notes
     -----
+    `delta` is that of the radius: the probability that the noise is above ``radius - sensitivity``, rounded up. No
+    smaller one is true of this noise and this epsilon.
+
     Noise of one sign, as padding needs it, is post-processing: ``release(x) + radius`` has noise from 0 to ``2 *
     radius``, at no cost.
 
@@ -70,8 +66,8 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
     >>> mechanism.radius
     14
     >>> padded = mechanism.release([120, 5, 0]) + mechanism.radius
-    >>> bool((padded >= [120, 5, 0]).all())
-    True
+    >>> bool((padded < [120, 5, 0]).any())
+    False
     """
 
     __slots__ = ()
@@ -97,28 +93,18 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
     Parameters
     ----------
-    epsilon : as everywhere
-    delta : float, optional
+    epsilon, delta, scale, radius : float, and int
         Give ``delta``, or ``scale`` and ``radius``. With ``delta`` the scale is the least one for 15/16 of it, and the
-        radius the smallest one that suffices then.
+        radius the smallest one that suffices then. A scale is from 2**-20 to 2**40; a radius is at least the scale and
+        the sensitivity, and at most 2**62.
     sensitivity : float, default 1
         The L2 sensitivity of the values, from 1 to 2**40, as for `DiscreteGaussian`.
-    scale : float, optional
-        From 2**-20 to 2**40.
-    radius : int, optional
-        At least ``scale`` and ``sensitivity``, at most 2**62.
-
-    Attributes
-    ----------
-    delta : float
-        The given one, or that of the scale and the radius, rounded up: the least one for a sensitivity of 1, and
-        otherwise a bound that holds for any number of values.
-    scale, radius
-        For a single value; `radius_for` gives the radius for several.
 
     Notes
     -----
-    The noise of several values is calibrated as that of `DiscreteGaussian`.
+    Where scale and radius are given, `delta` is rounded up: it is the least one for a sensitivity of 1, and otherwise a
+    bound that holds for any number of values. With a given delta the noise of several values is calibrated as that of
+    `DiscreteGaussian`; `scale` and `radius` are those of a single one, and `radius_for` has those of several.
 
     References
     ----------
@@ -130,8 +116,8 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
     >>> mechanism = TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6)
     >>> mechanism.radius
     23
-    >>> TruncatedDiscreteGaussian(epsilon=1.0, scale=4.5, radius=25).delta < 1e-6
-    True
+    >>> f"{TruncatedDiscreteGaussian(epsilon=1.0, scale=4.5, radius=25).delta:.2e}"
+    '2.72e-07'
     """
 
     __slots__ = ("_by_delta",)
@@ -163,8 +149,7 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
         Parameters
         ----------
-        count : int
-            The number of values in the release: the size of the array.
+        count : as for `Laplace.scale_for`
         """
         return int(self._native.radius_for(integer(count, "count", COUNTS)) or 0)
 
@@ -173,13 +158,11 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
         Parameters
         ----------
-        epsilon : as everywhere
-        count : int, default 1
-            How many values are released at once.
+        epsilon, count : as for `Gaussian.delta_for`
 
         Returns
         -------
-        float
+        delta : float
             From 0 to 1, never too small. For one integer and a whole sensitivity, and for a sensitivity of 1, at most
             1e-12 too large, relatively.
         """
