@@ -1,12 +1,13 @@
 """The noise samplers as a short, slow specification: the same words must give the same samples.
 
-It is written from rust/core/src/samplers, alias.md and discrete_laplace.md, and shares no code with the implementation.
+It is written from rust/core/src/samplers, alias.md, pages.md and discrete_laplace.md, and shares no code with the implementation.
 Numbers are Python ints, fractions, and mpmath floats of 600 bits.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -91,6 +92,39 @@ def bernoulli(words: Words, probability: mpmath.mpf | Fraction) -> bool:
     return is_below(words, words.take(8) >> 1, probability)
 
 
+def counts_of(probabilities: list[mpmath.mpf]) -> list[int]:
+    """For each probability as many of 2^62 words as are below it, and for entry 63 the others."""
+    counts = [min(max(int(mpmath.ceil(p * 2**62)) - 1, 0), 2**62 - 1) for p in probabilities]
+    counts += [0] * (TAIL - len(counts))
+    return [*counts, 2**62 - sum(counts)]
+
+
+def rest(words: Words, probabilities: list[mpmath.mpf], counts: list[int]) -> int:
+    """Draw an entry with the probabilities that the counts fall short of."""
+    while True:
+        entry = words.take(8) % BINS
+        count = counts[entry] if entry < TAIL else 0
+        if bernoulli(words, probabilities[entry] * 2**62 - count):
+            return entry
+
+
+def by_blocks(
+    words: Words, n: int, digits: int, number: Callable[[Words, list[tuple[int, int]]], int]
+) -> list[int]:
+    """Draw ``n`` numbers, each from the fraction and the byte with column and sign of so many digits."""
+    values: list[int] = []
+    while (missing := n - len(values)) > 0:
+        blocks = []
+        for _ in range(4 if missing >= 256 else 1):
+            planes = [[[words.take(1) for _ in range(64)] for _ in range(8)] for _ in range(digits)]
+            blocks += [
+                [(sum(plane[i] << 8 * j for j, plane in enumerate(digit[:7])), digit[7][i]) for digit in planes]
+                for i in range(64)
+            ]
+        values += [number(words, block) for block in blocks]
+    return values[:n]
+
+
 @dataclass
 class Digits:
     """The alias tables for a shape ("laplace", "gaussian" or "geometric"), a scale and the steps of its digits."""
@@ -102,8 +136,8 @@ class Digits:
     def __post_init__(self) -> None:
         self.signed = self.shape != "geometric"
         self.p = [self.probabilities(i) for i in range(len(self.steps))]
-        self.counts = [[int(mpmath.ceil(p * 2**62)) - 1 for p in ps[:TAIL]] for ps in self.p]
-        self.tables = [alias_table([*counts, 2**62 - sum(counts)], 2**56) for counts in self.counts]
+        self.counts = [counts_of(ps[:TAIL]) for ps in self.p]
+        self.tables = [alias_table(counts, 2**56) for counts in self.counts]
 
     def f(self, x: int) -> mpmath.mpf:
         exponent = Fraction(x * x) / (2 * self.scale**2) if self.shape == "gaussian" else Fraction(x) / self.scale
@@ -124,12 +158,10 @@ class Digits:
     def entry(self, words: Words, digit: int, fraction: int, column: int) -> int:
         threshold, alias = self.tables[digit][column]
         entry = column if fraction < threshold else alias
-        while entry == TAIL:
-            chosen, p = words.take(8) % BINS, self.p[digit]
-            count = self.counts[digit][chosen] if chosen < TAIL else 0
-            if bernoulli(words, p[chosen] * 2**62 - count):
-                return chosen if chosen < TAIL else self.tail(words, self.steps[digit])
-        return entry
+        if entry < TAIL:
+            return entry
+        entry = rest(words, self.p[digit], self.counts[digit])
+        return entry if entry < TAIL else self.tail(words, self.steps[digit])
 
     def tail(self, words: Words, step: int) -> int:
         gaussian = self.shape == "gaussian"
@@ -149,21 +181,90 @@ class Digits:
                 break
         return -value if self.signed and digits[0][1] >= 128 else value
 
-    def read(self, words: Words) -> list[list[tuple[int, int]]]:
-        """The fraction and the byte with column and sign of each digit of 64 numbers."""
-        planes = [[[words.take(1) for _ in range(64)] for _ in range(8)] for _ in self.steps]
-        return [
-            [(sum(plane[i] << 8 * j for j, plane in enumerate(digit[:7])), digit[7][i]) for digit in planes]
-            for i in range(64)
-        ]
+    def samples(self, words: Words, n: int) -> list[int]:
+        return by_blocks(words, n, len(self.steps), self.number)
+
+
+def difference(pmf: list[mpmath.mpf], bits: int) -> list[mpmath.mpf]:
+    """The probabilities that two variables differ by 0, 1, 2, ..., to so many binary places."""
+    # All sums of products at once, as the digits of one product of integers.
+    size, parts = (2 * bits + 16) // 8, [int(p * 2**bits) for p in pmf]
+    forward, reverse = (
+        int.from_bytes(b"".join(part.to_bytes(size, "little") for part in order), "little")
+        for order in (parts, parts[::-1])
+    )
+    product = (forward * reverse).to_bytes(2 * size * len(parts), "little")
+    digits = [product[size * i : size * (i + 1)] for i in range(len(parts) - 1, 2 * len(parts) - 1)]
+    return [mpmath.ldexp(int.from_bytes(digit, "little"), -2 * bits) for digit in digits]
+
+
+def skellam(mu: Fraction) -> list[mpmath.mpf]:
+    mean = mpmath.mpf(mu.numerator) / mu.denominator
+    pmf = [mpmath.exp(-mean)]
+    for k in range(1, 400 + math.ceil(mu + 50 * mu**0.5)):
+        pmf.append(pmf[-1] * mean / k)
+    # The last entries of the fourth page have probabilities of about mu^252 / 252!.
+    return difference(pmf, 1100 + max(0, 1653 - int(252 * math.log2(mu))))
+
+
+def negative_binomial_share(scale: Fraction, parties: int) -> list[mpmath.mpf]:
+    q, r = exp_neg(1 / scale), mpmath.mpf(1) / parties
+    pmf = [(1 - q) ** r]
+    for k in range(math.ceil(490 * scale)):
+        pmf.append(pmf[-1] * q * (k + r) / (k + 1))
+    return difference(pmf, 1100 + math.ceil(400 / scale))
+
+
+def staircase(epsilon: Fraction, widths: tuple[int, int]) -> list[mpmath.mpf]:
+    width, inner = widths
+    steps = [mpmath.mpf(1) * exp_neg(epsilon * k) for k in range(math.ceil(420 / epsilon) + 1)]
+    return [steps[(x + width - inner) // width] for x in range(width * (len(steps) - 1))]
+
+
+class Pages:
+    """The pages of 63 magnitudes each for a symmetric law, given by weights of 0, 1, 2, ..."""
+
+    def __init__(self, law: list[mpmath.mpf]) -> None:
+        self.masses = [law[0], *(2 * weight for weight in law[1:])]
+        for self.pages in (4, 16, 63):
+            count = TAIL * self.pages
+            self.masses += [mpmath.mpf(0)] * (count - len(self.masses))
+            pages = [self.masses[first : first + TAIL] for first in range(0, count, TAIL)]
+            sums, beyond = [mpmath.fsum(page) for page in pages], mpmath.fsum(self.masses[count:])
+            total = mpmath.fsum([*sums, beyond])
+            self.p = [s / total for s in sums] + [mpmath.mpf(0)] * (TAIL - self.pages) + [beyond / total]
+            if self.p[TAIL] < mpmath.mpf(2) ** -62:
+                break
+        self.counts = counts_of(self.p[: self.pages])
+        self.entries = [[*(m / s for m in page), mpmath.mpf(0)] for page, s in zip(pages, sums, strict=True)]
+        self.entry_counts = [counts_of(p[:TAIL]) for p in self.entries]
+        self.table = alias_table(self.counts, 2**56)
+        self.tables = [alias_table(counts, 2**56) for counts in self.entry_counts]
+
+    def choose(self, table: list[tuple[int, int]], fraction: int, head: int) -> int:
+        threshold, alias = table[head % BINS]
+        return head % BINS if fraction < threshold else alias
+
+    def number(self, words: Words, digits: list[tuple[int, int]]) -> int:
+        value = self.magnitude(words, *digits)
+        return -value if digits[1][1] >= 128 else value
+
+    def magnitude(self, words: Words, first: tuple[int, int], second: tuple[int, int]) -> int:
+        page = self.choose(self.table, *first)
+        if page == TAIL:
+            page = rest(words, self.p, self.counts)
+        if page == TAIL:
+            value = TAIL * self.pages
+            while not bernoulli(words, self.masses[value] / mpmath.fsum(self.masses[value:])):
+                value += 1
+            return value
+        entry = self.choose(self.tables[page], *second)
+        if entry == TAIL:
+            entry = rest(words, self.entries[page], self.entry_counts[page])
+        return TAIL * page + entry
 
     def samples(self, words: Words, n: int) -> list[int]:
-        """Draw ``n`` samples, block after block."""
-        values: list[int] = []
-        while (missing := n - len(values)) > 0:
-            blocks = [self.read(words) for _ in range(4 if missing >= 256 else 1)]
-            values += [self.number(words, digits) for block in blocks for digits in block]
-        return values[:n]
+        return by_blocks(words, n, 2, self.number)
 
 
 @dataclass

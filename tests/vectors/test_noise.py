@@ -7,13 +7,25 @@ import math
 import os
 from bisect import bisect_left
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
-from vectors.noise_spec import TAIL, Digits, Trials, Truncated, Words, noise, shift_for
+from vectors.noise_spec import (
+    TAIL,
+    Digits,
+    Pages,
+    Trials,
+    Truncated,
+    Words,
+    negative_binomial_share,
+    noise,
+    shift_for,
+    skellam,
+    staircase,
+)
 
 from dpnoise import Laplace, _native, hazmat
 
@@ -50,12 +62,37 @@ NATIVE = {
 CASES = [(shape, scale) for shape in SHAPES for scale in SCALES if shape != "gaussian" or scale >= Fraction(1, 2**20)]
 
 
+# Laws of pages, with a scale and further parameters: 4, 16 and 63 pages, and what none has as likely as it may be.
+PAGED = [
+    ("skellam", Fraction(1), None),
+    ("skellam", Fraction(1, 2**40), None),
+    ("skellam", Fraction(386), None),
+    ("skellam", Fraction(1000), None),
+    ("negative_binomial_share", Fraction(1), 1),
+    ("negative_binomial_share", Fraction(11, 2), 2),
+    ("negative_binomial_share", Fraction(5), 1000),
+    ("negative_binomial_share", Fraction(10), 7),
+    ("staircase", Fraction(1), (5, 2)),
+    ("staircase", Fraction(1, 3), (1, 1)),
+    ("staircase", Fraction(1), (20, 20)),
+    ("staircase", Fraction(1), (88, 30)),
+]
+LAWS = {"skellam": skellam, "negative_binomial_share": negative_binomial_share, "staircase": staircase}
+
+
+@lru_cache
+def paged(name: str, *parameters: object) -> Pages:
+    return Pages(LAWS[name](*(parameter for parameter in parameters if parameter is not None)))
+
+
 def stream(label: str, size: int) -> bytes:
     return hashlib.shake_256(label.encode()).digest(size)
 
 
-def compare(sampler: Digits | Trials, native: _native.Sampler, n: int, data: bytes = b"") -> tuple[int, int, int]:
-    data = data or stream(f"{sampler.shape} {sampler.scale}", 512 * n + 2048)
+def compare(
+    sampler: Digits | Trials | Pages, native: _native.Sampler, n: int, data: bytes = b""
+) -> tuple[int, int, int]:
+    data = data or stream(str(n), 512 * n + 2048)
     rng = hazmat.ScriptedRng(data)
     out = np.empty(n, np.int64)
     counts = native.fill_counted(out, rng)
@@ -69,6 +106,35 @@ def compare(sampler: Digits | Trials, native: _native.Sampler, n: int, data: byt
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
 def test_the_sampler_equals_its_specification(shape: str, scale: Fraction) -> None:
     compare(noise(shape, scale), NATIVE[shape](scale), N)
+
+
+@pytest.mark.parametrize("law", PAGED, ids=str)
+def test_pages_equal_their_specification(law: tuple[str, Fraction, object]) -> None:
+    compare(paged(*law), _native.Sampler(*law), N)
+
+
+@pytest.mark.parametrize("law", PAGED, ids=str)
+def test_the_rest_of_pages_equals_the_specification(law: tuple[str, Fraction, object]) -> None:
+    sampler, native = paged(*law), _native.Sampler(*law)
+    beyond = 0
+    for turn in range(N // 400):
+        data = bytearray(stream(f"rest {law} {turn}", 1 << 18))
+        for digit in range(2):
+            for i in range(64):
+                if data[-64 * digit - i - 1] < 85:
+                    head = 512 * digit + 64 * 7 + i
+                    data[head] |= TAIL
+                    data[512 * digit + i : head : 64] = bytes(7)
+        assert compare(sampler, native, 64, bytes(data))[2] > 0
+        beyond += max(map(abs, sampler.samples(Words(bytes(data)), 64))) >= TAIL * sampler.pages
+    assert (beyond > 0) == (law[1] == 386)
+
+
+@pytest.mark.parametrize("law", PAGED, ids=str)
+def test_the_rest_of_pages_is_as_rare_as_promised(law: tuple[str, Fraction, object]) -> None:
+    sampler = paged(*law)
+    assert sampler.p[TAIL] * 2**62 < 1
+    assert all(1 <= counts[TAIL] <= 64 for counts in (sampler.counts, *sampler.entry_counts))
 
 
 @pytest.mark.parametrize("scales", [1, 4, 40])
@@ -144,7 +210,7 @@ def test_the_tail_is_as_rare_as_promised() -> None:
         if isinstance(sampler, Digits):
             assert sampler.p[-1][TAIL] * 2**64 < 1.17
             assert len(sampler.steps) <= 3
-            assert all(1 <= 2**62 - sum(counts) <= 64 for counts in sampler.counts)
+            assert all(1 <= counts[TAIL] <= 64 for counts in sampler.counts)
         else:
             assert 2 * sampler.f(sampler.starts[TAIL]) / (1 + sampler.f(1)) * 2**64 < 0.961
 
@@ -204,3 +270,9 @@ def test_a_wrong_specification_is_seen(shape: str) -> None:
     off = Fraction(10) * Fraction(2**10 + 1, 2**10)
     with pytest.raises(AssertionError):
         compare(noise(shape, off), NATIVE[shape](10), 10_000)
+
+
+@pytest.mark.parametrize(("name", "more"), [("skellam", None), ("negative_binomial_share", 7), ("staircase", (5, 2))])
+def test_a_wrong_law_of_pages_is_seen(name: str, more: object) -> None:
+    with pytest.raises(AssertionError):
+        compare(paged(name, Fraction(2**10 + 1, 2**10), more), _native.Sampler(name, 1, more), 10_000)

@@ -6,7 +6,9 @@ use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
 use dpnoise_core::samplers::histogram::Rarities;
-use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise, INTEGER_NOISE, IntegerNoise, Layout, Named};
+use dpnoise_core::samplers::{
+    self, Bernoulli, Design, GridNoise, INTEGER_NOISE, IntegerNoise, Layout, Named, TableNoise,
+};
 use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -45,7 +47,8 @@ pub(crate) enum Kind {
 
 #[pymethods]
 impl Sampler {
-    /// `more` is the granularity of real numbers, or the radius of integers, which may have a design instead: for tests.
+    /// `more` is the granularity of real numbers, the number of parties of a share, the two widths of a staircase, or the
+    /// radius of other integers, which may have a design instead: for tests.
     #[new]
     #[pyo3(signature = (distribution, parameter, more=None, *, design=None))]
     fn new(
@@ -58,6 +61,19 @@ impl Sampler {
             "laplace" => real("scale", parameter, more, GridNoise::laplace),
             "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
             "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
+            "skellam" => of_table(TableNoise::skellam(numbers::scale(parameter, "mu")?)),
+            "negative_binomial_share" => {
+                let (scale, parties) = (numbers::scale(parameter, "scale")?, required(more)?);
+                let parties = numbers::integer(&parties, "parties", "an integer from 1 to 2**32")?;
+                of_table(TableNoise::negative_binomial_share(scale, parties))
+            }
+            "staircase" => {
+                let (epsilon, widths) = (numbers::scale(parameter, "epsilon")?, required(more)?);
+                let (width, inner) = widths.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+                let [width, inner] = [(width, "width"), (inner, "inner")]
+                    .map(|(value, name)| numbers::integer(&value, name, "a positive integer"));
+                of_table(TableNoise::staircase(epsilon, width?, inner?))
+            }
             other => match INTEGER_NOISE.iter().find(|noise| noise.name == other) {
                 Some(noise) => integer(noise, parameter, more, design),
                 None => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
@@ -122,6 +138,14 @@ fn integer(
     let whole = (noise.new)(scale, design);
     let noise = if let Some(radius) = radius { whole.and_then(|whole| whole.truncated(radius)) } else { whole };
     noise.map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
+}
+
+fn of_table(noise: Result<TableNoise, Error>) -> PyResult<Kind> {
+    noise.map(|noise| Kind::Integer(Box::new(noise.into()))).map_err(to_py)
+}
+
+fn required<'py>(more: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    more.cloned().ok_or_else(|| PyTypeError::new_err("this distribution has a second parameter"))
 }
 
 /// The radii of truncated distributions.

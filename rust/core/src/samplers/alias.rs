@@ -3,6 +3,7 @@
 use dpnoise_kernels::arch::alias::{
     self, COLUMN_BITS, DIGIT_BYTES, DIGITS, Digit, Drawn, ENTRIES, NUMBERS, REST, Table,
 };
+use dpnoise_kernels::arch::instruction_set::InstructionSet;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::exp::{Constants, FIRST_LIMBS};
 use dpnoise_kernels::arith::fixed::{Fixed, Limbs};
@@ -18,7 +19,7 @@ use crate::instruction_set;
 use crate::rng::{self, Wiped, wipe};
 
 /// Counts add up to 2^62.
-const TOTAL: u64 = (ENTRIES as u64) << COLUMN_BITS;
+pub(super) const TOTAL: u64 = (ENTRIES as u64) << COLUMN_BITS;
 
 /// A sampler of integers by digits.
 #[derive(Clone, Debug)]
@@ -126,30 +127,13 @@ impl Alias {
 
     /// Fills `out`; where it fails, only in part.
     pub(super) fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
-        let instructions = instruction_set::current()?;
-        let block_bytes = DIGIT_BYTES * self.places.len();
-        let Workspace { words, drawn, spare } = &mut Workspace::new(blocks(out.len()) * block_bytes);
-        let mut rarities = Rarities::default();
-        let mut missing = out;
-        while !missing.is_empty() {
-            let words = &mut words[..blocks(missing.len()) * block_bytes];
-            rng::fill_bytes(rng, words)?;
-            for words in words.chunks_exact(block_bytes) {
-                let (part, later) = missing.split_at_mut(missing.len().min(NUMBERS));
-                // Numbers go straight to their place where there is room for a whole block.
-                let numbers = part.first_chunk_mut().unwrap_or(spare);
-                alias::run(instructions, &self.digits, words, drawn, numbers);
-                if declassify(Reason::Rest, drawn.rest) {
-                    rarities.tails += self.resolve(rng, &declassify(Reason::Rest, *drawn), numbers)?;
-                }
-                if part.len() < NUMBERS {
-                    part.copy_from_slice(&spare[..part.len()]);
-                }
-                rarities.trials += NUMBERS as u64;
-                missing = later;
+        fill_blocks(rng, out, self.places.len(), |rng, instructions, words, drawn, numbers| {
+            alias::run(instructions, &self.digits, words, drawn, numbers);
+            if declassify(Reason::Rest, drawn.rest) {
+                return self.resolve(rng, &declassify(Reason::Rest, *drawn), numbers);
             }
-        }
-        Ok(rarities)
+            Ok(0)
+        })
     }
 
     /// Draws the entries that stand for the rest, number by number and digit by digit. Returns how many numbers had some.
@@ -185,19 +169,13 @@ impl Alias {
     /// An entry of a digit with the probabilities that its counts fall short of.
     fn rest<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, digit: usize) -> Result<u64, Error> {
         let (place, counts) = (self.places[digit], &self.counts[digit]);
-        loop {
-            let mut word = || rng.try_next_u64().map_err(Error::randomness);
-            let (entry, prefix) = (word()? as usize % ENTRIES, word()? >> 1);
-            let kept = is_below(rng, Reason::Rest, prefix, |constants| {
-                let (mut masses, sum) = place.masses(&self.law.density(constants), constants);
-                let count = if entry == REST { 0 } else { counts[entry] };
-                let rest = masses.swap_remove(entry).times_integer(TOTAL).minus(&sum.clone().times_integer(count));
-                (sum, rest)
-            })?;
-            if declassify(Reason::Rest, kept) {
-                return if entry == REST { self.tail(rng, place) } else { Ok(entry as u64) };
-            }
-        }
+        let entry = rest(rng, |entry, constants| {
+            let (mut masses, sum) = place.masses(&self.law.density(constants), constants);
+            let count = if entry == REST { 0 } else { counts[entry] };
+            let rest = masses.swap_remove(entry).times_integer(TOTAL).minus(&sum.clone().times_integer(count));
+            (sum, rest)
+        })?;
+        if entry == REST { self.tail(rng, place) } else { Ok(entry as u64) }
     }
 
     /// An entry from 63 on, of the last digit.
@@ -218,6 +196,53 @@ impl Alias {
 fn counts<L: Limbs>(places: &[Place], law: &Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
     let density = Density::new(law.shape, law.scale.ratio(), constants);
     places.iter().map(|place| place.counts(&density, constants)).collect()
+}
+
+/// Draws an entry with the probabilities that counts fall short of: w and a of its coin, heads with a / w. [`REST`] is what no
+/// entry has.
+pub(super) fn rest<R: TryCryptoRng + ?Sized>(
+    rng: &mut R,
+    sides: impl Fn(usize, &Constants) -> (Interval, Interval),
+) -> Result<usize, Error> {
+    loop {
+        let mut word = || rng.try_next_u64().map_err(Error::randomness);
+        let (entry, prefix) = (word()? as usize % ENTRIES, word()? >> 1);
+        let kept = is_below(rng, Reason::Rest, prefix, |constants| sides(entry, constants))?;
+        if declassify(Reason::Rest, kept) {
+            return Ok(entry);
+        }
+    }
+}
+
+/// Fills `out` by blocks of numbers that have the words of so many digits each. `draw` returns in how many numbers of a block
+/// it had to decide the rest. Where it fails, `out` is filled only in part.
+pub(super) fn fill_blocks<R: TryCryptoRng + ?Sized>(
+    rng: &mut R,
+    out: &mut [i64],
+    digits: usize,
+    draw: impl Fn(&mut R, InstructionSet, &[u8], &mut Drawn, &mut [i64; NUMBERS]) -> Result<u64, Error>,
+) -> Result<Rarities, Error> {
+    let instructions = instruction_set::current()?;
+    let block_bytes = DIGIT_BYTES * digits;
+    let Workspace { words, drawn, spare } = &mut Workspace::new(blocks(out.len()) * block_bytes);
+    let mut rarities = Rarities::default();
+    let mut missing = out;
+    while !missing.is_empty() {
+        let words = &mut words[..blocks(missing.len()) * block_bytes];
+        rng::fill_bytes(rng, words)?;
+        for words in words.chunks_exact(block_bytes) {
+            let (part, later) = missing.split_at_mut(missing.len().min(NUMBERS));
+            // Numbers go straight to their place where there is room for a whole block.
+            let numbers = part.first_chunk_mut().unwrap_or(spare);
+            rarities.tails += draw(rng, instructions, words, drawn, numbers)?;
+            if part.len() < NUMBERS {
+                part.copy_from_slice(&spare[..part.len()]);
+            }
+            rarities.trials += NUMBERS as u64;
+            missing = later;
+        }
+    }
+    Ok(rarities)
 }
 
 /// How many blocks' words are fetched at once.

@@ -9,16 +9,19 @@ use super::density::{Law, Shape};
 use super::design::Design;
 use super::histogram::{Histogram, Rarities};
 use super::keyed_noise::Keyed;
+use super::pages::Pages;
+use super::quotients::Quotients;
 use super::sampler::Sampler;
 use crate::error::Error;
 use crate::params::Scale;
 use crate::rng::{Wiped, wiped_on_error};
 
-/// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
+/// A sampler of integers.
 #[derive(Clone, Debug)]
 pub struct IntegerNoise {
-    law: Law,
-    both_signs: bool,
+    scale: Scale,
+    /// What no other distribution has: see [`Keyed::identity`].
+    identity: Vec<u8>,
     /// The largest magnitude, if there is one.
     radius: Option<u64>,
     engine: Engine,
@@ -31,6 +34,7 @@ pub(crate) const LARGEST_RADIUS: u64 = 1 << 62;
 enum Engine {
     Alias(Box<Alias>),
     Histogram(Box<Histogram>),
+    Pages(Box<Pages>),
 }
 
 /// [`IntegerNoise::perturb`], and a truncated distribution, draws this many samples at a time: they stay in the
@@ -42,9 +46,15 @@ impl IntegerNoise {
     pub(super) fn new(shape: Shape, scale: Scale, both_signs: bool) -> Self {
         let law = Law::new(shape, scale);
         if let Some(alias) = Alias::new(&law, both_signs) {
-            return Self { law, both_signs, radius: None, engine: Engine::Alias(Box::new(alias)) };
+            let letter = if shape == Shape::Gaussian { b'G' } else { b'E' };
+            return Self::of(letter, both_signs, scale, &[], Engine::Alias(Box::new(alias)));
         }
         Self::by_trials(law, both_signs, Design::for_scale(shape, scale.ratio()))
+    }
+
+    /// By pages of alias tables, which must have room for the law. The letter and the parts are those of the identity.
+    pub(super) fn by_pages(law: Quotients, letter: u8, scale: Scale, parts: &[u64]) -> Self {
+        Self::of(letter, true, scale, parts, Engine::Pages(Box::new(Pages::new(law))))
     }
 
     /// By the trials of a design, for tests.
@@ -57,8 +67,20 @@ impl IntegerNoise {
     }
 
     fn by_trials(law: Law, both_signs: bool, design: Design) -> Self {
-        let histogram = Histogram::new(law.clone(), both_signs, design);
-        Self { law, both_signs, radius: None, engine: Engine::Histogram(Box::new(histogram)) }
+        let letter = if law.shape == Shape::Gaussian { b'g' } else { b'e' };
+        let scale = law.scale;
+        let histogram = Histogram::new(law, both_signs, design);
+        Self::of(letter, both_signs, scale, &[], Engine::Histogram(Box::new(histogram)))
+    }
+
+    /// The identity is a letter for the distribution and its sampler, one for the signs, the two parts of the scale as 16
+    /// little-endian bytes each, and further parts as 8.
+    fn of(letter: u8, both_signs: bool, scale: Scale, parts: &[u64], engine: Engine) -> Self {
+        let signs = if both_signs { b'-' } else { b'+' };
+        let mut identity = vec![letter, signs];
+        identity.extend([scale.ratio().numerator(), scale.ratio().denominator()].map(u128::to_le_bytes).as_flattened());
+        identity.extend(parts.iter().flat_map(|part| part.to_le_bytes()));
+        Self { scale, identity, radius: None, engine }
     }
 
     /// The distribution under the condition that the magnitude is at most `radius`: samples beyond are drawn again.
@@ -66,7 +88,7 @@ impl IntegerNoise {
     /// # Errors
     /// [`Error::Parameter`] for a radius below the scale, where most samples could be beyond it, of 0, or above 2^62.
     pub fn truncated(self, radius: u64) -> Result<Self, Error> {
-        let scale = self.law.scale.ratio();
+        let scale = self.scale.ratio();
         let least = scale.numerator().div_ceil(scale.denominator());
         if u128::from(radius) < least || radius > LARGEST_RADIUS {
             return Err(Error::parameter("radius", radius, format!("from {least} (the scale, rounded up) to 2**62")));
@@ -83,16 +105,21 @@ impl IntegerNoise {
     /// The scale.
     #[must_use]
     pub fn scale(&self) -> Scale {
-        self.law.scale
+        self.scale
     }
 
     /// The tables of the proposal, where the noise is drawn by trials.
     #[must_use]
     pub fn tables(&self) -> Option<&Tables> {
         match &self.engine {
-            Engine::Alias(_) => None,
             Engine::Histogram(histogram) => Some(histogram.tables()),
+            Engine::Alias(_) | Engine::Pages(_) => None,
         }
+    }
+
+    /// The probabilities of the magnitudes, up to one beyond which less than 2^-62 is, where the noise is drawn by pages.
+    pub(super) fn probabilities(&self) -> Vec<f64> {
+        if let Engine::Pages(pages) = &self.engine { pages.probabilities() } else { Vec::new() }
     }
 
     /// Fills `out` as [`Sampler::fill_with`] does, and counts what is rare. Magnitudes above `i64::MAX` saturate; at the
@@ -144,6 +171,7 @@ impl Engine {
         match self {
             Self::Alias(alias) => alias.try_fill(rng, out),
             Self::Histogram(histogram) => histogram.try_fill(rng, out),
+            Self::Pages(pages) => pages.try_fill(rng, out),
         }
     }
 }
@@ -175,19 +203,9 @@ impl Sampler for IntegerNoise {
 }
 
 impl Keyed for IntegerNoise {
-    /// A letter for the shape and the sampler, one for the signs, and the two parts of the scale, as 16 little-endian bytes
-    /// each; then the radius of a truncated distribution, as 8.
+    /// That of the whole distribution; then the radius of a truncated one, as 8 little-endian bytes.
     fn identity(&self) -> Vec<u8> {
-        let shape = match (self.law.shape, &self.engine) {
-            (Shape::Exponential, Engine::Alias(_)) => b'E',
-            (Shape::Exponential, Engine::Histogram(_)) => b'e',
-            (Shape::Gaussian, Engine::Alias(_)) => b'G',
-            (Shape::Gaussian, Engine::Histogram(_)) => b'g',
-        };
-        let signs = if self.both_signs { b'-' } else { b'+' };
-        let ratio = self.law.scale.ratio();
         let radius = self.radius.map(u64::to_le_bytes);
-        let parts = [ratio.numerator().to_le_bytes(), ratio.denominator().to_le_bytes()];
-        [&[shape, signs][..], parts.as_flattened(), radius.as_slice().as_flattened()].concat()
+        [&self.identity, radius.as_slice().as_flattened()].concat()
     }
 }

@@ -48,12 +48,15 @@ pub mod histogram;
 pub mod integer_noise;
 mod keyed_noise;
 mod last_noise;
+mod pages;
 mod peeling;
+mod quotients;
 mod refine;
 mod runs;
 mod sampler;
 pub mod selection;
 mod symmetric;
+mod table_noise;
 mod uniform;
 mod weighing;
 
@@ -76,6 +79,7 @@ pub(crate) use runs::Runs;
 pub use sampler::Sampler;
 pub use selection::Selection;
 pub use symmetric::Symmetric;
+pub use table_noise::TableNoise;
 
 use crate::error::Error;
 use crate::params::Scale;

@@ -1,7 +1,8 @@
-//! Alias tables of 64 entries and 62 bits: 64 numbers at a time, one digit of each after the other.
+//! Alias tables of 64 entries and 62 bits: 64 numbers at a time, one digit of each after the other, or a page and an entry.
 //!
 //! Entry 63 stands for what 62 bits cannot say of the probabilities; the caller decides it exactly. No exponential is
-//! computed, nothing is rejected and every number takes the same words. See `samplers/alias.md` for the proofs.
+//! computed, nothing is rejected and every number takes the same words. See `samplers/alias.md` and
+//! `samplers/pages.md` for the proofs.
 #![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
 
 use super::instruction_set::{InstructionSet, dispatch};
@@ -72,6 +73,15 @@ impl Table {
             aliases: columns.map(|(_, alias)| alias),
         }
     }
+
+    /// The entry that the words of a digit choose for number `i`, at addresses that depend on them.
+    #[must_use]
+    pub fn entry_vartime(&self, words: &[u8; DIGIT_BYTES], i: usize) -> usize {
+        let column = words[FRACTION_BYTES * NUMBERS + i] as usize % ENTRIES;
+        let below = (0..FRACTION_BYTES).rev().map(|byte| words[NUMBERS * byte + i]);
+        let own = below.lt((0..FRACTION_BYTES).rev().map(|byte| self.thresholds[byte][column]));
+        if own { column } else { self.aliases[column].into() }
+    }
 }
 
 /// Draws the numbers of a block from its words, of which there are [`DIGIT_BYTES`] for each digit: the sums of the entries
@@ -91,6 +101,62 @@ pub fn run(
         instructions,
         run_lanes(digits: &[Digit], words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS])
     );
+}
+
+/// Draws the numbers of a block from its words, of which there are twice [`DIGIT_BYTES`]: the first choose a page, and the second
+/// have the signs and choose an entry of each page, of which one counts. Number [`REST`] p + e is entry e of page p. These are digits 0
+/// and 1 of `drawn`, without signs. A number with one that is [`REST`] must be drawn in another way.
+///
+/// # Panics
+/// When there are more than [`REST`] pages, or other words.
+pub fn run_pages(
+    instructions: InstructionSet,
+    tables: (&Table, &[Table]),
+    words: &[u8],
+    drawn: &mut Drawn,
+    numbers: &mut [i64; NUMBERS],
+) {
+    assert!(tables.1.len() <= REST && words.len() == 2 * DIGIT_BYTES);
+    dispatch!(
+        instructions,
+        run_pages_lanes(tables: (&Table, &[Table]), words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS])
+    );
+}
+
+/// # Safety
+/// As for the methods of [`Lanes8`].
+#[inline(always)]
+unsafe fn run_pages_lanes<S: Vectors>(
+    (pages, entries): (&Table, &[Table]),
+    words: &[u8],
+    drawn: &mut Drawn,
+    numbers: &mut [i64; NUMBERS],
+) {
+    let ([words, common], _) = words.as_chunks::<DIGIT_BYTES>() else { unreachable!("two of them") };
+    for first in (0..NUMBERS).step_by(S::U8::N) {
+        // SAFETY: passed on from the caller; N bytes follow, since N divides the numbers.
+        unsafe {
+            let none = S::U8::splat(0);
+            let (page, _) = choose::<S::U8>(pages, words, first);
+            let mut chosen = none;
+            for (table, own) in entries.iter().zip(0..) {
+                let (entry, _) = choose::<S::U8>(table, common, first);
+                let other = none.is_below(page.xor(S::U8::splat(own)), none);
+                chosen = chosen.select(entry, other);
+            }
+            page.store(&mut drawn.entries[0][first..]);
+            chosen.store(&mut drawn.entries[1][first..]);
+        }
+    }
+    // Plain code, as above.
+    let [pages, entries, _] = &drawn.entries;
+    let heads = &common[FRACTION_BYTES * NUMBERS..];
+    for (((number, &page), &entry), &head) in numbers.iter_mut().zip(pages).zip(entries).zip(heads) {
+        let sign = -i32::from(head >> 7);
+        let magnitude = i32::from(page).wrapping_mul(REST as i32).wrapping_add(entry.into());
+        *number = (magnitude ^ sign).wrapping_sub(sign).into();
+    }
+    drawn.rest = has_rest(&drawn.entries[..2]);
 }
 
 /// # Safety
@@ -127,10 +193,15 @@ unsafe fn run_lanes<S: Vectors>(
             *number = number.wrapping_add(i32::from(entry).wrapping_mul(digit.step).into());
         }
     }
+    *rest = has_rest(&entries[..digits.len()]);
+}
+
+/// Whether some entry is [`REST`].
+#[inline(always)]
+fn has_rest(entries: &[[i8; NUMBERS]]) -> bool {
     // REST + 1 is the first number with bit 6.
-    let any =
-        entries[..digits.len()].as_flattened().iter().fold(0, |any, entry| any | entry.unsigned_abs().wrapping_add(1));
-    *rest = any >> 6 != 0;
+    let any = entries.as_flattened().iter().fold(0, |any, entry| any | entry.unsigned_abs().wrapping_add(1));
+    any >> 6 != 0
 }
 
 /// The chosen entries of the N numbers from `first` on, and the bytes with their signs.

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
+use super::fixed::Fixed;
+use super::interval::Interval;
 use super::power_of_two;
 
 /// A real number in [(mantissa - radius) 2^exponent, (mantissa + radius) 2^exponent].
@@ -269,6 +271,26 @@ impl Ball {
             i64::try_from(whole).ok()
         };
         Some((floor(&self.mantissa - self.radius)?, floor(&self.mantissa + self.radius)?))
+    }
+
+    /// Bounds of a number that is not negative and below 2^64, which the ball may say less precisely, in fixed point.
+    ///
+    /// # Panics
+    /// When the greatest number of the ball is 2^64 or more.
+    #[must_use]
+    pub fn interval(&self, limbs: usize) -> Interval {
+        let shift = 64 * limbs as i64 + self.exponent;
+        let floor = |edge: BigInt| if shift >= 0 { edge << shift } else { edge >> -shift };
+        let fixed = |ulps: BigInt| {
+            let mut digits = ulps.to_biguint().unwrap_or_default().to_u64_digits();
+            digits.resize(digits.len().max(limbs + 1), 0);
+            assert_eq!(digits.len(), limbs + 1, "a number below 2^64");
+            Fixed::from_fraction(&digits[..limbs]).plus(&Fixed::from_integer(digits[limbs], limbs))
+        };
+        Interval {
+            low: fixed(floor(&self.mantissa - self.radius)),
+            high: fixed(-floor(-(&self.mantissa + self.radius))),
+        }
     }
 
     /// How the number compares with another; `None` where the balls do not decide it.

@@ -1,0 +1,94 @@
+//! Symmetric laws that are given by the quotients of neighbouring probabilities; `pages.md` derives them.
+
+use dpnoise_kernels::arith::ball::Ball;
+
+use crate::params::Ratio;
+
+/// A symmetric law on the integers by its quotients r(x) = P(x) / P(x - 1) for x = 1, 2, ..., all from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quotients {
+    /// The difference of two Poisson variables with this mean.
+    Skellam { mu: Ratio },
+    /// The difference of two negative binomial variables of shape 1 / parties and ratio q = exp(-1 / scale).
+    Share { scale: Ratio, parties: u64 },
+    /// exp(-epsilon) at x = inner, inner + width, inner + 2 width, ..., else 1.
+    Staircase { epsilon: Ratio, width: u64, inner: u64 },
+}
+
+impl Quotients {
+    /// The masses of the first `count` magnitudes, where 0 has 1, and of all others together.
+    pub(super) fn masses(self, count: usize, precision: u64) -> (Vec<Ball>, Ball) {
+        let zero = || Ball::integer(0, precision);
+        let one = Ball::integer(1, precision);
+        let (quotients, beyond) = self.quotients(count as u64, precision);
+        let mut mass = one.clone();
+        let mut all = vec![one];
+        all.extend(quotients.iter().map(|quotient| {
+            mass = &mass * quotient;
+            mass.scaled(1)
+        }));
+        let most = &all[all.len() - 1] * &beyond;
+        let rest = all.split_off(count).iter().fold(Ball::hull(&zero(), &most), |sum, mass| &sum + mass);
+        (all, rest)
+    }
+
+    /// The quotients from 1 to `count` and some further ones, and how many times the last mass all that follow have at most.
+    fn quotients(self, count: u64, precision: u64) -> (Vec<Ball>, Ball) {
+        let whole = |n: u64| Ball::integer(n, precision);
+        let of = |ratio: Ratio| {
+            Ball::integer(ratio.numerator(), precision).divided_by(&Ball::integer(ratio.denominator(), precision))
+        };
+        // About how many magnitudes it takes until the masses fall by e.
+        let span = match self {
+            Self::Skellam { mu } => mu.to_f64().sqrt() / 4.0,
+            Self::Share { scale, .. } => scale.to_f64(),
+            Self::Staircase { epsilon, width, .. } => width as f64 / epsilon.to_f64(),
+        };
+        let last = count + ((span + 1.0) * (0.7 * precision as f64 + 50.0)) as u64;
+        match self {
+            Self::Skellam { mu } => {
+                let mu = of(mu);
+                let quotients = backwards(last, precision, |x, next| mu.divided_by(&(&whole(x) + &(&mu * next))));
+                // They fall, and the last ones are not known well.
+                let beyond = whole(1).divided_by(&(&whole(1) - &quotients[count as usize - 1]));
+                (quotients, beyond)
+            }
+            Self::Share { scale, parties } => {
+                let q = (-&whole(1).divided_by(&of(scale))).exp();
+                let (both, n) = (&whole(1) + &(&q * &q), u128::from(parties));
+                let times = |q: &Ball, factor: u128| q * &Ball::integer(factor, precision);
+                let quotients = backwards(last, precision, |x, next| {
+                    let x = u128::from(x);
+                    let divisor = &times(&both, n * x) - &(&times(&q, (x + 1) * n - 1) * next);
+                    times(&q, (x - 1) * n + 1).divided_by(&divisor)
+                });
+                (quotients, whole(1).divided_by(&(&whole(1) - &q)))
+            }
+            Self::Staircase { epsilon, width, inner } => {
+                let down = (-&of(epsilon)).exp();
+                let quotient = |x: u64| if x % width == inner % width { down.clone() } else { whole(1) };
+                let beyond = whole(width).divided_by(&(&whole(1) - &down));
+                ((1..=last).map(quotient).collect(), beyond)
+            }
+        }
+    }
+}
+
+/// The quotients from 1 to `last`, each by the next: one chain from 0 and one from 1 have each of them between themselves. Where
+/// a chain is above 1, 1 is nearer.
+fn backwards(last: u64, precision: u64, quotient: impl Fn(u64, &Ball) -> Ball) -> Vec<Ball> {
+    let one = Ball::integer(1, precision);
+    let mut ends = [Ball::integer(0, precision), one.clone()];
+    let mut quotients: Vec<_> = (1..=last)
+        .rev()
+        .map(|x| {
+            ends = ends.each_ref().map(|end| {
+                let value = quotient(x, end);
+                if (&value - &one).is_negative() { value } else { one.clone() }
+            });
+            Ball::hull(&ends[0], &ends[1])
+        })
+        .collect();
+    quotients.reverse();
+    quotients
+}
