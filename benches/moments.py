@@ -24,6 +24,21 @@ def discrete_gaussian(sigma: float) -> Moments:
     return 0, (x**2 * density).sum() / density.sum()
 
 
+def skellam(mu: float) -> Moments:
+    return 0, 2 * mu
+
+
+def staircase_of_20(epsilon: float) -> Moments:
+    x = np.arange(-40_000, 40_001)
+    density = np.exp(-epsilon * ((np.abs(x) + 15) // 20))
+    return 0, (x**2 * density).sum() / density.sum()
+
+
+def share_of_10(scale: float) -> Moments:
+    mean, mean_square = discrete_laplace(scale)
+    return mean, mean_square / 10
+
+
 def geometric(scale: float) -> Moments:
     q, p = np.exp(-1 / scale), -np.expm1(-1 / scale)
     return q / p, q * (1 + q) / p**2

@@ -14,6 +14,7 @@ from dpnoise import DiscreteGaussian, Gaussian, Laplace, samplers
 N = 1_000_000
 SCALES = {"0.01": 0.01, "1": 1.0, "10": 10.0, "1000": 1e3, "10^6": 1e6, "2^40": 2.0**40}
 MIDDLING = {"1": 1.0, "10": 10.0, "1000": 1e3, "10^6": 1e6}
+MEANS = {"1": 1.0, "1000": 1e3, "80000": 8e4}
 PROBABILITIES = {"0.5": 0.5, "0.1": 0.1, "0.001": 0.001}
 GENERATORS = {
     "PCG64": np.random.Generator(np.random.PCG64()),
@@ -63,6 +64,14 @@ def release_discrete_gaussian(sigma: float, size: int, threads: int | None = Non
     return discrete_gaussian_mechanism(sigma).release(INTEGER_ZEROS[:size], threads=threads)
 
 
+def staircase_of_20(epsilon: float, size: int, threads: int | None = None) -> np.ndarray:
+    return samplers.staircase(epsilon, 20, 5, size, threads=threads)
+
+
+def share_of_10(scale: float, size: int, threads: int | None = None) -> np.ndarray:
+    return samplers.negative_binomial_share(scale, 10, size, threads=threads)
+
+
 SAMPLERS = {
     "Discrete Laplace": Sampler(
         samplers.discrete_laplace, moments.discrete_laplace, ["difference of geometrics", "laplace"]
@@ -74,6 +83,11 @@ SAMPLERS = {
     "Gaussian mechanism": Sampler(release_gaussian, moments.normal, ["normal"]),
     "Discrete Gaussian mechanism": Sampler(release_discrete_gaussian, moments.discrete_gaussian, ["normal"], MIDDLING),
     "Geometric": Sampler(samplers.geometric, moments.geometric, ["geometric"]),
+    "Skellam": Sampler(samplers.skellam, moments.skellam, ["difference of Poissons"], MEANS),
+    "Staircase of 20": Sampler(staircase_of_20, moments.staircase_of_20, ["laplace"], {"1": 1.0, "8": 8.0}),
+    "Negative binomial share of 10": Sampler(
+        share_of_10, moments.share_of_10, ["difference of negative binomials"], {"1": 1.0, "10": 10.0}
+    ),
     "Bernoulli": Sampler(samplers.bernoulli, moments.bernoulli, ["random() < p"], PROBABILITIES),
 }
 
@@ -83,10 +97,23 @@ def geometric(generator: np.random.Generator, scale: float, size: int) -> np.nda
     return generator.geometric(-np.expm1(-1 / scale), size)
 
 
+def negative_binomial(generator: np.random.Generator, scale: float, size: int) -> np.ndarray:
+    return generator.negative_binomial(0.1, -np.expm1(-1 / scale), size)
+
+
 NUMPY = {
     "difference of geometrics": (
         lambda generator, scale, size: geometric(generator, scale, size) - geometric(generator, scale, size),
         moments.discrete_laplace,
+    ),
+    "difference of Poissons": (
+        lambda generator, mu, size: generator.poisson(mu, size) - generator.poisson(mu, size),
+        moments.skellam,
+    ),
+    "difference of negative binomials": (
+        lambda generator, scale, size: negative_binomial(generator, scale, size)
+        - negative_binomial(generator, scale, size),
+        moments.share_of_10,
     ),
     "laplace": (lambda generator, scale, size: generator.laplace(0, scale, size), moments.laplace),
     "normal": (lambda generator, sigma, size: generator.normal(0, sigma, size), moments.normal),

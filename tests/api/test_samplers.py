@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,17 @@ import dpnoise
 from dpnoise import hazmat, samplers
 
 
+MORE = {"staircase": {"width": 1, "inner": 1}, "negative_binomial_share": {"parties": 3}}
+
+
 def of_type(kind: type) -> list[Any]:
     """Find the samplers whose samples are of this type."""
-    return [draw for name in samplers.__all__ if type((draw := getattr(samplers, name))(1)) is kind]
+    draws = [
+        partial(draw, **MORE[name]) if name in MORE else draw
+        for name in samplers.__all__
+        if (draw := getattr(samplers, name))
+    ]
+    return [draw for draw in draws if type(draw(1)) is kind]
 
 
 INTEGER, REAL = of_type(int), of_type(float)
@@ -43,6 +52,39 @@ def test_the_other_distributions_have_the_same_face() -> None:
         samplers.discrete_gaussian("1")  # type: ignore[call-overload]
     with pytest.raises(dpnoise.ParameterError, match=r"sigma must be from 2\*\*-20 to 2\*\*40, got"):
         samplers.discrete_gaussian(2.0**-21)
+
+
+def test_the_ranges_of_tables() -> None:
+    """The largest parameters have room for nearly all numbers, and others are refused."""
+    for call in (
+        lambda: samplers.skellam(90_000),
+        lambda: samplers.negative_binomial_share(88, 2**32),
+        lambda: samplers.negative_binomial_share(88, 1),
+        lambda: samplers.staircase(1, 88, 1),
+        lambda: samplers.staircase(1, 88, 88),
+        lambda: samplers.staircase(0.03, 2, 2),
+        lambda: samplers.staircase(2**40, 3968, 3968),
+    ):
+        assert abs(call()) < 10_000
+    for call, message in (
+        (lambda: samplers.skellam(90_000 + Fraction(1, 2**30)), "mu must be at most 90000, got 90000"),
+        (lambda: samplers.skellam(0), "mu must be a rational number"),
+        (lambda: samplers.negative_binomial_share(89, 2), "scale must be at most 88, got 89"),
+        (lambda: samplers.negative_binomial_share(1, 0), r"parties must be from 1 to 2\*\*32, got 0"),
+        (lambda: samplers.negative_binomial_share(1, -1), r"parties must be an integer from 1 to 2\*\*32, got -1"),
+        (lambda: samplers.negative_binomial_share(1, 2**32 + 1), r"parties must be from 1 to 2\*\*32, got"),
+        (lambda: samplers.staircase(1, 89, 1), "width must be from 1 to .*, which is 88 for epsilon = 1, got 89"),
+        (lambda: samplers.staircase(1, 0, 0), "width must be from 1 to .*, got 0"),
+        (lambda: samplers.staircase(1, 5, 0), "inner must be from 1 to the width, 5, got 0"),
+        (lambda: samplers.staircase(1, 5, 6), "inner must be from 1 to the width, 5, got 6"),
+        (lambda: samplers.staircase(0.01, 1, 1), "width must be .* which is 0 for epsilon = 0.01, got 1"),
+    ):
+        with pytest.raises(dpnoise.ParameterError, match=message):
+            call()
+    with pytest.raises(TypeError, match="parties must be an int, got float"):
+        samplers.negative_binomial_share(1, 2.0)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="width must be an int, got str"):
+        samplers.staircase(1, "2", 1)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("draw", REAL)

@@ -11,6 +11,7 @@ import itertools
 import os
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -170,6 +171,52 @@ def test_truncated_noise(radius: int) -> None:
         assert exact_g_test(samples, cut, -radius, radius) > ALARM
         # Positive control: what lies beyond is put on the edge.
         assert exact_g_test(np.clip(draw(3, N), -radius, radius), cut, -radius, radius) < ALARM
+
+
+def skellam(mu: int) -> Callable[[int], mpmath.mpf]:
+    return lambda x: mpmath.besseli(abs(x), 2 * mu)
+
+
+def staircase(epsilon: int, width: int, inner: int) -> Callable[[int], mpmath.mpf]:
+    return lambda x: mpmath.exp(-epsilon * ((abs(x) + width - inner) // width))
+
+
+def share(scale: int, parties: int) -> Callable[[int], mpmath.mpf]:
+    q, r = mpmath.exp(mpmath.mpf(-1) / scale), mpmath.mpf(1) / parties
+    return lambda x: q ** abs(x) * mpmath.rf(r, abs(x)) / mpmath.factorial(abs(x)) * mpmath.hyp2f1(
+        r, r + abs(x), abs(x) + 1, q * q
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("draw", "density", "last"),
+    [
+        (partial(samplers.skellam, 2), skellam(2), 6),
+        (partial(samplers.skellam, 400), skellam(400), 60),
+        (partial(samplers.staircase, 1, 5, 2), staircase(1, 5, 2), 40),
+        (partial(samplers.staircase, 1, 60, 20), staircase(1, 60, 20), 200),
+        (partial(samplers.negative_binomial_share, 3, 4), share(3, 4), 10),
+    ],
+    ids=["Skellam", "large Skellam", "staircase", "wide staircase", "share"],
+)
+def test_noise_of_tables(draw: Callable[..., Samples], density: Callable[[int], mpmath.mpf], last: int) -> None:
+    samples = draw(size=N)
+    assert exact_g_test(samples, density, -last, last) > ALARM
+    # Positive control: one in fifty is drawn from a wider law.
+    wrong = np.where(np.random.default_rng().random(N) < 0.02, 2 * samples, samples)
+    assert exact_g_test(wrong, density, -last, last) < ALARM
+
+
+@pytest.mark.parametrize("parties", [2, 10, 1000])
+def test_shares_add_up_to_discrete_laplace(parties: int) -> None:
+    sums, fewer = np.zeros(N // 10, np.int64), np.zeros(N // 10, np.int64)
+    for party in range(parties):
+        shares = samplers.negative_binomial_share(3, parties, sums.size)
+        sums += shares
+        fewer += shares if party < parties - max(1, parties // 10) else 0
+    assert g_test(sums, 3) > ALARM
+    # Positive control: a tenth of the parties are missing, or one.
+    assert g_test(fewer, 3) < ALARM
 
 
 @pytest.mark.parametrize(("scale", "granularity"), [(2.5, 0.25), (1e-9, 2.0**-50), (3e50, 2.0**150)])

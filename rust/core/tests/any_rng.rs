@@ -8,7 +8,7 @@ use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedU
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler};
+use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler, TableNoise};
 use rand::rngs::{StdRng, SysRng};
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
@@ -23,6 +23,15 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
 
     for noise in INTEGER_NOISE {
         (noise.new)(scale, None).unwrap().fill_with(&mut integers, rng).unwrap();
+        keep(&integers);
+    }
+    let tables = [
+        TableNoise::skellam(Scale::from_f64(8e4).unwrap()),
+        TableNoise::negative_binomial_share(Scale::from_f64(80.0).unwrap(), 2),
+        TableNoise::staircase(Scale::from_f64(1.0).unwrap(), 80, 40),
+    ];
+    for noise in tables {
+        noise.unwrap().fill_with(&mut integers, rng).unwrap();
         keep(&integers);
     }
     GridNoise::laplace(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill_with(&mut reals, rng).unwrap();

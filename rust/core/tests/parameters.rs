@@ -9,7 +9,7 @@ use dpnoise_core::local::{
 use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Relation, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, GridNoise, INTEGER_NOISE, Sampler};
+use dpnoise_core::samplers::{Bernoulli, GridNoise, INTEGER_NOISE, Sampler, Symmetric, TableNoise};
 use num_rational::BigRational;
 use proptest::prelude::*;
 
@@ -319,4 +319,32 @@ fn arguments_that_are_missing_or_unknown_are_refused() {
     assert_eq!(twice, "parameters must be epsilon, once, got epsilon");
     let family = message("duchi", &[]);
     assert!(family.starts_with("family must be one of randomized_response, ") && family.ends_with(", got \"duchi\""));
+}
+
+proptest! {
+    // Tables take up to 300 milliseconds.
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tables_have_room_for_every_law_that_is_taken(
+        x in 1.0..2.0f64,
+        exponent in -40..18,
+        parties in (0..34u32, 0..3u64).prop_map(|(exponent, more)| (1 << exponent) + more - 1),
+        parts in (0..70u64, 0..70u64),
+    ) {
+        let scale = Scale::from_f64(x * 2f64.powi(exponent)).unwrap();
+        for noise in [
+            TableNoise::skellam(scale),
+            TableNoise::negative_binomial_share(scale, parties),
+            TableNoise::staircase(scale, parts.0, parts.1),
+        ] {
+            prop_assert!(noise.is_ok() || is_refusal(&noise));
+            if let Ok(noise) = noise {
+                let mut out = [0; 65];
+                noise.fill_with(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                let bound = noise.magnitude_quantile(1.0 - 1e-12).unwrap();
+                prop_assert!(out.iter().all(|&x| x.unsigned_abs() as f64 <= bound));
+            }
+        }
+    }
 }

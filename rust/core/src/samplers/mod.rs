@@ -4,13 +4,18 @@
 //! | [`discrete_laplace`] | P(x) proportional to exp(-\|x\| / scale) |
 //! | [`discrete_gaussian`] | P(x) proportional to exp(-x^2 / (2 sigma^2)) |
 //! | [`geometric`] | P(x) proportional to exp(-x / scale), for x = 0, 1, 2, ... |
+//! | [`TableNoise::skellam`] | the difference of two Poisson variables |
+//! | [`TableNoise::staircase`] | P(x) falls in steps |
+//! | [`TableNoise::negative_binomial_share`] | what one of several parties adds for a discrete Laplace sum |
 //! | [`Sampler`] | the trait of all samplers |
 //! | [`Symmetric`] | the trait of noise with error bounds |
-//! | [`integer_noise`] | the common sampler of these three, by either of the next two |
+//! | [`integer_noise`] | the common sampler of all of these, by one of the next three |
 //! | `alias` | numbers of up to three digits, from alias tables |
+//! | `pages` | numbers with a page and an entry of it, from alias tables |
 //! | [`histogram`] | trials, for larger scales |
 //! | [`design`] | the layout of a histogram proposal for a scale |
 //! | `density` | the densities, as certified intervals |
+//! | `quotients` | laws by the quotients of neighbouring probabilities |
 //! | [`bernoulli`] | P(true) = p |
 //! | [`selection`] | which candidate: P(i) proportional to exp(-d_i / scale), and permute-and-flip |
 //! | `uniform` | an integer below a secret one |

@@ -55,8 +55,8 @@ impl Probabilities {
         let zero = || Ball::integer(0, precision);
         let mut pages: Vec<_> = masses.chunks(REST).map(sum).collect();
         let shares = |masses: &[Ball], of: &Ball| masses.iter().map(|mass| mass.divided_by(of)).collect::<Vec<_>>();
-        let mut entries: Vec<_> = masses.chunks(REST).zip(&pages).map(|(masses, page)| shares(masses, page)).collect();
-        entries.iter_mut().for_each(|entries| entries.push(zero()));
+        let in_page = |(masses, page): (&[Ball], &Ball)| [shares(masses, page), vec![zero()]].concat();
+        let entries = masses.chunks(REST).zip(&pages).map(in_page).collect();
         pages.resize_with(REST, zero);
         pages.push(beyond);
         Self { pages: shares(&pages, &sum(&pages)), entries }

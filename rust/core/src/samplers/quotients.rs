@@ -92,3 +92,77 @@ fn backwards(last: u64, precision: u64, quotient: impl Fn(u64, &Ball) -> Ball) -
     quotients.reverse();
     quotients
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BITS: u64 = 256;
+
+    fn whole(n: u64) -> Ball {
+        Ball::integer(n, BITS)
+    }
+
+    /// The probabilities of -reach to reach, where what is beyond is below 2^-200.
+    fn law(quotients: Quotients, reach: usize) -> Vec<Ball> {
+        let (masses, beyond) = quotients.masses(reach + 1, BITS);
+        let sum = masses.iter().fold(beyond.clone(), |sum, mass| &sum + mass);
+        assert!(beyond.divided_by(&sum).is_negligible(200));
+        let of = |x: usize| masses[x].divided_by(&sum).scaled(-i64::from(x > 0));
+        (0..=reach).rev().map(of).chain((1..=reach).map(of)).collect()
+    }
+
+    fn assert_equal(a: &Ball, b: &Ball) {
+        assert!((a - b).is_negligible(190) && a.accuracy() > 100, "{a:?} {b:?}");
+    }
+
+    #[test]
+    fn skellam_is_the_difference_of_poisson_variables() {
+        for mu in [1u64, 7] {
+            let found = law(Quotients::Skellam { mu: Ratio::new(mu.into(), 1).unwrap() }, 200);
+            let mut poisson = vec![(-&whole(mu)).exp()];
+            for k in 1..300 {
+                poisson.push(poisson[k - 1].times(mu).over(k as u64));
+            }
+            for x in 0..30 {
+                let sum = (0..250).fold(whole(0), |sum, k| &sum + &(&poisson[k] * &poisson[k + x]));
+                assert_equal(&found[200 + x], &sum);
+            }
+        }
+    }
+
+    /// The sums over 1, 2 and 10 parties, by convolution.
+    #[test]
+    fn shares_add_up_to_discrete_laplace() {
+        let (scale, reach) = (Ratio::new(1, 2).unwrap(), 75);
+        let q = (-&whole(2)).exp();
+        let first = (&whole(1) - &q).divided_by(&(&whole(1) + &q));
+        for parties in [1, 2, 10] {
+            let share = law(Quotients::Share { scale, parties }, reach);
+            let mut sum = share.clone();
+            for _ in 1..parties {
+                let of = |x: usize| {
+                    let ys = x.saturating_sub(reach)..=(x + reach).min(2 * reach);
+                    ys.fold(whole(0), |total, y| &total + &(&share[y] * &sum[x + reach - y]))
+                };
+                sum = (0..=2 * reach).map(of).collect();
+            }
+            let mut expected = first.clone();
+            for x in 0..30 {
+                assert_equal(&sum[reach + x], &expected);
+                assert_equal(&sum[reach - x], &expected);
+                expected = &expected * &q;
+            }
+        }
+    }
+
+    #[test]
+    fn a_staircase_falls_where_it_should() {
+        let epsilon = Ratio::new(3, 1).unwrap();
+        let found = law(Quotients::Staircase { epsilon, width: 4, inner: 2 }, 240);
+        let steps = |x: u64| (x + 2) / 4;
+        for x in 0..40 {
+            assert_equal(&found[240 + x as usize], &(&found[240] * &(-&whole(3 * steps(x))).exp()));
+        }
+    }
+}

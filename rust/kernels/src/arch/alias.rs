@@ -243,16 +243,30 @@ mod tests {
             .collect()
     }
 
-    /// What the documentation says, with numbers of 64 bits: the entries of number i, and its sign.
+    /// The threshold of a column.
+    fn threshold(table: &Table, column: usize) -> u64 {
+        (0..7).fold(0, |word, j| word | u64::from(table.thresholds[j][column]) << (8 * j))
+    }
+
+    /// Sets the fraction and the last byte of number `i` in the words of a digit.
+    fn put(words: &mut [u8], i: usize, fraction: u64, head: u8) {
+        for j in 0..7 {
+            words[NUMBERS * j + i] = (fraction >> (8 * j)) as u8;
+        }
+        words[NUMBERS * 7 + i] = head;
+    }
+
+    /// What the documentation says, with numbers of 64 bits: the entry of number i.
+    fn plain_entry(table: &Table, words: &[u8], i: usize) -> u8 {
+        let column = words[NUMBERS * 7 + i] & 63;
+        let fraction = (0..7).fold(0, |word, j| word | u64::from(words[NUMBERS * j + i]) << (8 * j));
+        if fraction < threshold(table, column.into()) { column } else { table.aliases[usize::from(column)] }
+    }
+
+    /// The entries of number i, and its sign.
     fn plain(digits: &[Digit], words: &[u8], i: usize) -> (Vec<u8>, bool) {
-        let byte = |d: usize, plane: usize| words[DIGIT_BYTES * d + NUMBERS * plane + i];
-        let entry = |(d, digit): (usize, &Digit)| {
-            let column = byte(d, 7) as usize & 63;
-            let word = |byte: &dyn Fn(usize) -> u8| (0..7).fold(0u64, |word, j| word | u64::from(byte(j)) << (8 * j));
-            let own = word(&|j| byte(d, j)) < word(&|j| digit.table.thresholds[j][column]);
-            if own { column as u8 } else { digit.table.aliases[column] }
-        };
-        (digits.iter().enumerate().map(entry).collect(), byte(0, 7) >> 7 == 1)
+        let digits = digits.iter().zip(words.chunks(DIGIT_BYTES));
+        (digits.map(|(digit, words)| plain_entry(&digit.table, words, i)).collect(), words[NUMBERS * 7 + i] >> 7 == 1)
     }
 
     /// Every column of every digit at its threshold and on both sides of it, with both signs, on every instruction set.
@@ -266,13 +280,8 @@ mod tests {
                     for (d, digit) in digits.iter().enumerate() {
                         for i in 0..NUMBERS {
                             let column = (i + turn * d) % ENTRIES;
-                            let bytes =
-                                core::array::from_fn(|j| if j < 7 { digit.table.thresholds[j][column] } else { 0 });
-                            let fraction = u64::from_le_bytes(bytes).wrapping_add_signed(offset).to_le_bytes();
-                            for (j, &byte) in fraction[..7].iter().enumerate() {
-                                words[DIGIT_BYTES * d + NUMBERS * j + i] = byte;
-                            }
-                            words[DIGIT_BYTES * d + NUMBERS * 7 + i] = column as u8 | negative;
+                            let fraction = threshold(&digit.table, column).wrapping_add_signed(offset);
+                            put(&mut words[DIGIT_BYTES * d..], i, fraction, column as u8 | negative);
                         }
                     }
                     for (signed, digits) in [(true, &digits), (false, &unsigned)] {
@@ -299,6 +308,48 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+    /// Pages and entries at their thresholds and below them, for one page, some, and all, on every instruction set.
+    #[test]
+    fn a_page_and_its_entry_are_drawn_as_defined() {
+        let tables: Vec<Table> = (0..22).flat_map(|_| digits(DIGITS, false)).map(|digit| digit.table).collect();
+        for pages in [1, 16, REST] {
+            let (page, entries) = (&tables[0], &tables[1..=pages]);
+            let mut rests = 0;
+            for turn in 0..2 * ENTRIES {
+                let mut words = [0; 2 * DIGIT_BYTES];
+                let (first, second) = words.split_at_mut(DIGIT_BYTES);
+                for i in 0..NUMBERS {
+                    let (own, other) = (i % ENTRIES, (5 * i + turn) % ENTRIES);
+                    put(first, i, threshold(page, own).wrapping_sub(turn as u64 & 1), own as u8);
+                    let negative = (turn as u8 & 2) << 6;
+                    put(second, i, threshold(&entries[turn % pages], other), other as u8 | negative);
+                }
+                for instructions in InstructionSet::available() {
+                    let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
+                    run_pages(instructions, (page, entries), &words, &mut drawn, &mut numbers);
+                    let mut any = false;
+                    for (i, &number) in numbers.iter().enumerate() {
+                        let (words, common) = words.as_chunks::<DIGIT_BYTES>().0.split_at(1);
+                        let own = plain_entry(page, &words[0], i);
+                        let entry = entries.get(usize::from(own)).map_or(0, |table| plain_entry(table, &common[0], i));
+                        assert_eq!([drawn.entries[0][i], drawn.entries[1][i]], [own as i8, entry as i8]);
+                        assert_eq!(page.entry_vartime(&words[0], i), own.into());
+                        any |= own == REST as u8 || entry == REST as u8;
+                        let magnitude = 63 * i64::from(own) + i64::from(entry);
+                        assert_eq!(
+                            number,
+                            if turn & 2 == 2 { -magnitude } else { magnitude },
+                            "{}",
+                            instructions.name()
+                        );
+                    }
+                    assert_eq!(drawn.rest, any, "{}", instructions.name());
+                    rests += u32::from(any);
+                }
+            }
+            assert!(rests > 0);
         }
     }
 }

@@ -3,7 +3,7 @@
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::{NoiseKey, SeededRng};
 use dpnoise_core::samplers::{
-    Bernoulli, Design, DiscreteLaplace, GridNoise, INTEGER_NOISE, IntegerNoise, Keyed, Named, Sampler,
+    Bernoulli, Design, DiscreteLaplace, GridNoise, INTEGER_NOISE, IntegerNoise, Keyed, Named, Sampler, TableNoise,
 };
 use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::trials::Layout;
@@ -63,6 +63,16 @@ pub(super) fn checks() -> Vec<Check> {
                 run: Box::new(move || fill(&sampler, ETA_BITS[0], false)),
             });
         }
+    }
+    let scale = |b| Scale::from_f64(b).unwrap();
+    let tables = [
+        ("Skellam, 4 pages", TableNoise::skellam(scale(1.0))),
+        ("negative binomial shares, 16 pages", TableNoise::negative_binomial_share(scale(10.0), 7)),
+        ("staircase, 63 pages", TableNoise::staircase(scale(1.0), 80, 3)),
+    ];
+    for (name, sampler) in tables {
+        let sampler = sampler.unwrap();
+        checks.push(Check { name: name.to_owned(), run: Box::new(move || fill(&sampler, ETA_BITS[0], false)) });
     }
     for (scale, radius) in [(10.0, 12), (1e6, 30_000_000)] {
         for Named { name, new, .. } in INTEGER_NOISE {
