@@ -6,7 +6,8 @@ The areas:
 - `dpnoise.keyed`: noise that a secret brings back.
 - `dpnoise.Laplace`, `dpnoise.Gaussian` and, for integers, `dpnoise.DiscreteLaplace`, `dpnoise.DiscreteGaussian`:
   mechanisms of the central model that add noise; `dpnoise.TruncatedDiscreteLaplace` and
-  `dpnoise.TruncatedDiscreteGaussian` bound it.
+  `dpnoise.TruncatedDiscreteGaussian` bound it; `dpnoise.Staircase` is for one integer, and `dpnoise.Skellam` and
+  `dpnoise.NegativeBinomialShares` are for several parties.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with proved sensitivities.
@@ -46,6 +47,7 @@ __all__ = [
     "Gaussian",
     "HaltedError",
     "Laplace",
+    "NegativeBinomialShares",
     "NoErrorBound",
     "ParameterError",
     "PermuteAndFlip",
@@ -53,6 +55,8 @@ __all__ = [
     "RandomnessError",
     "ReportNoisyMax",
     "SecureBitGenerator",
+    "Skellam",
+    "Staircase",
     "TopK",
     "TruncatedDiscreteGaussian",
     "TruncatedDiscreteLaplace",
@@ -99,8 +103,11 @@ if TYPE_CHECKING:
         Exponential,
         Gaussian,
         Laplace,
+        NegativeBinomialShares,
         PermuteAndFlip,
         ReportNoisyMax,
+        Skellam,
+        Staircase,
         TopK,
         TruncatedDiscreteGaussian,
         TruncatedDiscreteLaplace,
@@ -111,6 +118,6 @@ else:
         __all__,
         accounting="BudgetExceeded PrivacyCost",
         bit_generator="SecureBitGenerator",
-        mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace PermuteAndFlip "
-        "ReportNoisyMax TopK TruncatedDiscreteGaussian TruncatedDiscreteLaplace",
+        mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace "
+        "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian TruncatedDiscreteLaplace",
     )

@@ -158,6 +158,7 @@ class Additive:
         granularity: float | None = None,
         scale: float | None = None,
         radius: int | None = None,
+        parties: int | None = None,
     ) -> Additive: ...
     @property
     def epsilon(self) -> float | None: ...

@@ -1,6 +1,7 @@
 """Mechanisms of the central model: a query's value in, a differentially private release out.
 
-`Laplace` and `DiscreteLaplace` add noise, `TruncatedDiscreteLaplace` bounded noise; `Exponential`, `ReportNoisyMax` and
+`Laplace` and `DiscreteLaplace` add noise, `TruncatedDiscreteLaplace` bounded noise, `Staircase` noise
+for one integer, and `Skellam` and `NegativeBinomialShares` shares of noise; `Exponential`, `ReportNoisyMax` and
 `TopK` choose among candidates by their scores; `AboveThreshold` releases which values of a stream are above a
 threshold.
 `TruncatedGeometric` says which groups may be released; `NoiseBuffer` releases single numbers fast.
@@ -15,6 +16,7 @@ from dpnoise.mechanisms._laplace import DiscreteLaplace, Laplace
 from dpnoise.mechanisms._mechanism import Mechanism
 from dpnoise.mechanisms._partition_selection import NoiseBuffer, TruncatedGeometric
 from dpnoise.mechanisms._selection import Exponential, PermuteAndFlip, ReportNoisyMax, TopK
+from dpnoise.mechanisms._tables import NegativeBinomialShares, Skellam, Staircase
 from dpnoise.mechanisms._truncated import TruncatedDiscreteGaussian, TruncatedDiscreteLaplace
 
 __all__ = [
@@ -26,9 +28,12 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "NegativeBinomialShares",
     "NoiseBuffer",
     "PermuteAndFlip",
     "ReportNoisyMax",
+    "Skellam",
+    "Staircase",
     "TopK",
     "TruncatedDiscreteGaussian",
     "TruncatedDiscreteLaplace",

@@ -80,7 +80,7 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
         _check_given(delta, radius=radius)
         whole = checked_sensitivity(sensitivity)
         self._native = _native.Additive(
-            "discrete_laplace", epsilon=epsilon, delta=delta, sensitivity=whole, radius=radius
+            "truncated_discrete_laplace", epsilon=epsilon, delta=delta, sensitivity=whole, radius=radius
         )
 
 

@@ -45,6 +45,15 @@ impl Error {
         Self::Parameter { parameter, value: value.to_string(), allowed: allowed.into() }
     }
 
+    /// The same error of a parameter that the user knows as `parameter`.
+    #[must_use]
+    pub fn of(self, parameter: &'static str) -> Self {
+        match self {
+            Self::Parameter { value, allowed, .. } => Self::Parameter { parameter, value, allowed },
+            error => error,
+        }
+    }
+
     /// The private argument `argument` cannot be used because of `problem`.
     pub fn data(argument: &'static str, problem: impl Into<String>) -> Self {
         Self::Data { argument, problem: problem.into() }

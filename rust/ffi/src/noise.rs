@@ -51,10 +51,7 @@ pub unsafe extern "C" fn dpnoise_discrete_laplace_sampler(scale: f64, out: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpnoise_discrete_gaussian_sampler(sigma: f64, out: *mut dpnoise_sampler) -> Status {
     let make = || {
-        let scale = Scale::from_f64(sigma).map_err(|error| match error {
-            Error::Parameter { value, allowed, .. } => Error::parameter("sigma", value, allowed),
-            error => error,
-        })?;
+        let scale = Scale::from_f64(sigma).map_err(|error| error.of("sigma"))?;
         Ok(Noise(samplers::DiscreteGaussian::new(scale)?.into()))
     };
     // SAFETY: as promised by the caller.

@@ -1,8 +1,9 @@
 //! The mechanisms.
 
+use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{
-    self, Calibration, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Numbers,
-    TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
+    self, Calibration, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, NegativeBinomialShares, Numbers,
+    Skellam, Staircase, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
 };
 use dpnoise_core::params::Relation;
 use pyo3::exceptions::PyTypeError;
@@ -11,7 +12,7 @@ use pyo3::prelude::*;
 use crate::errors::to_py;
 use crate::numbers::{integer, optional, real, real_down, real_up};
 use crate::runtime::Threads;
-use crate::samplers::{Dtype, RADIUS};
+use crate::samplers::{Dtype, PARTIES, RADIUS};
 use crate::{buffers, hazmat, runtime};
 
 /// A mechanism that adds noise to every value.
@@ -25,6 +26,9 @@ pub(crate) enum Kind {
     DiscreteGaussian(DiscreteGaussian),
     TruncatedDiscreteLaplace(TruncatedDiscreteLaplace),
     TruncatedDiscreteGaussian(TruncatedDiscreteGaussian),
+    Staircase(Staircase),
+    Skellam(Skellam),
+    NegativeBinomialShares(NegativeBinomialShares),
 }
 
 /// What all mechanisms have.
@@ -37,17 +41,9 @@ macro_rules! of_any {
             Kind::DiscreteGaussian($mechanism) => $result,
             Kind::TruncatedDiscreteLaplace($mechanism) => $result,
             Kind::TruncatedDiscreteGaussian($mechanism) => $result,
-        }
-    };
-}
-
-/// What only the Gaussian mechanisms have.
-macro_rules! of_gaussian {
-    ($additive:expr, $mechanism:ident => $result:expr, $otherwise:expr) => {
-        match &$additive.0 {
-            Kind::Gaussian($mechanism) => $result,
-            Kind::DiscreteGaussian($mechanism) => $result,
-            _ => $otherwise,
+            Kind::Staircase($mechanism) => $result,
+            Kind::Skellam($mechanism) => $result,
+            Kind::NegativeBinomialShares($mechanism) => $result,
         }
     };
 }
@@ -61,7 +57,8 @@ impl Additive {
     /// The mechanism `kind`; a rho takes the place of the epsilon, which is `None` then.
     #[new]
     #[pyo3(signature = (
-        kind, *, epsilon, sensitivity, delta=None, rho=None, classical=false, granularity=None, scale=None, radius=None
+        kind, *, epsilon, sensitivity, delta=None, rho=None, classical=false, granularity=None, scale=None, radius=None,
+        parties=None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they are named")]
     fn new(
@@ -74,23 +71,18 @@ impl Additive {
         granularity: Option<&Bound<'_, PyAny>>,
         scale: Option<&Bound<'_, PyAny>>,
         radius: Option<&Bound<'_, PyAny>>,
+        parties: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let epsilon = if rho.is_none() { Some(real_down(epsilon, "epsilon")?) } else { None };
         let rho = rho.map(|rho| real_down(rho, "rho")).transpose()?;
         let delta = delta.map(|delta| real_down(delta, "delta")).transpose()?;
         let scale = optional(scale, "scale")?;
         let radius = radius.map(|radius| integer(radius, "radius", RADIUS)).transpose()?;
-        if let ("discrete_laplace", Some(epsilon)) = (kind, epsilon) {
-            let sensitivity = sensitivity.extract()?;
-            let truncated = match (delta, radius) {
-                (Some(delta), _) => TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity),
-                (None, Some(radius)) => TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity),
-                (None, None) => {
-                    let made = DiscreteLaplace::new(epsilon, sensitivity);
-                    return made.map(Kind::DiscreteLaplace).map(Self).map_err(to_py);
-                }
-            };
-            return truncated.map(Kind::TruncatedDiscreteLaplace).map(Self).map_err(to_py);
+        let parties = parties.map(|parties| integer(parties, "parties", PARTIES)).transpose()?;
+        if let Some(epsilon) = epsilon
+            && let Some(made) = whole(kind, epsilon, delta, sensitivity, radius, parties)?
+        {
+            return made.map(Self).map_err(to_py);
         }
         let sensitivity = real_up(sensitivity, "sensitivity")?;
         let granularity = optional(granularity, "granularity")?;
@@ -134,23 +126,33 @@ impl Additive {
             Kind::DiscreteGaussian(gaussian) => gaussian.epsilon(),
             Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.epsilon()),
             Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.epsilon()),
+            Kind::Staircase(staircase) => Some(staircase.epsilon()),
+            Kind::Skellam(skellam) => Some(skellam.epsilon()),
+            Kind::NegativeBinomialShares(shares) => Some(shares.epsilon()),
         }
     }
 
     #[getter]
     fn delta(&self) -> Option<f64> {
         match &self.0 {
-            Kind::Laplace(_) | Kind::DiscreteLaplace(_) => Some(0.0),
+            Kind::Laplace(_) | Kind::DiscreteLaplace(_) | Kind::Staircase(_) | Kind::NegativeBinomialShares(_) => {
+                Some(0.0)
+            }
             Kind::Gaussian(gaussian) => gaussian.delta(),
             Kind::DiscreteGaussian(gaussian) => gaussian.delta(),
             Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.delta()),
             Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.delta()),
+            Kind::Skellam(skellam) => Some(skellam.delta()),
         }
     }
 
     #[getter]
     fn rho(&self) -> Option<f64> {
-        of_gaussian!(self, gaussian => gaussian.rho(), None)
+        match &self.0 {
+            Kind::Gaussian(gaussian) => gaussian.rho(),
+            Kind::DiscreteGaussian(gaussian) => gaussian.rho(),
+            _ => None,
+        }
     }
 
     #[getter]
@@ -191,17 +193,31 @@ impl Additive {
         of_any!(self, mechanism => mechanism.error(level, count)).map_err(to_py)
     }
 
+    /// `count` is the number of values, or for shares of the parties that collude.
     fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
         let epsilon = real_down(epsilon, "epsilon")?;
-        if let Kind::TruncatedDiscreteGaussian(gaussian) = &self.0 {
-            return gaussian.delta_for(epsilon, count).map_err(to_py);
+        match &self.0 {
+            Kind::Gaussian(gaussian) => gaussian.delta_for(epsilon, count),
+            Kind::DiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
+            Kind::TruncatedDiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
+            Kind::Skellam(skellam) => skellam.delta_for(epsilon),
+            Kind::NegativeBinomialShares(shares) => shares.delta_for(epsilon, count as u64),
+            _ => return Err(misfit()),
         }
-        of_gaussian!(self, gaussian => gaussian.delta_for(epsilon, count).map_err(to_py), Err(misfit()))
+        .map_err(to_py)
     }
 
+    /// The same.
     fn epsilon_for(&self, delta: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
         let delta = real_down(delta, "delta")?;
-        of_gaussian!(self, gaussian => gaussian.epsilon_for(delta, count).map_err(to_py), Err(misfit()))
+        match &self.0 {
+            Kind::Gaussian(gaussian) => gaussian.epsilon_for(delta, count),
+            Kind::DiscreteGaussian(gaussian) => gaussian.epsilon_for(delta, count),
+            Kind::Skellam(skellam) => skellam.epsilon_for(delta),
+            Kind::NegativeBinomialShares(shares) => shares.epsilon_for(delta, count as u64),
+            _ => return Err(misfit()),
+        }
+        .map_err(to_py)
     }
 
     #[pyo3(signature = (x, threads, rng=None))]
@@ -238,6 +254,41 @@ impl Additive {
         }
         .map_err(to_py)
     }
+}
+
+/// The mechanism of integers whose sensitivity is whole, if `kind` is one.
+fn whole(
+    kind: &str,
+    epsilon: f64,
+    delta: Option<f64>,
+    sensitivity: &Bound<'_, PyAny>,
+    radius: Option<u64>,
+    parties: Option<u64>,
+) -> PyResult<Option<Result<Kind, Error>>> {
+    if !matches!(
+        kind,
+        "discrete_laplace" | "truncated_discrete_laplace" | "staircase" | "skellam" | "negative_binomial_shares"
+    ) {
+        return Ok(None);
+    }
+    let sensitivity = sensitivity.extract()?;
+    Ok(Some(match (kind, delta, radius, parties) {
+        ("discrete_laplace", None, None, None) => DiscreteLaplace::new(epsilon, sensitivity).map(Kind::DiscreteLaplace),
+        ("truncated_discrete_laplace", Some(delta), None, None) => {
+            TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity).map(Kind::TruncatedDiscreteLaplace)
+        }
+        ("truncated_discrete_laplace", None, Some(radius), None) => {
+            TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity).map(Kind::TruncatedDiscreteLaplace)
+        }
+        ("staircase", None, None, None) => Staircase::new(epsilon, sensitivity).map(Kind::Staircase),
+        ("skellam", Some(delta), None, Some(parties)) => {
+            Skellam::new(epsilon, delta, sensitivity, parties).map(Kind::Skellam)
+        }
+        ("negative_binomial_shares", None, None, Some(parties)) => {
+            NegativeBinomialShares::new(epsilon, sensitivity, parties).map(Kind::NegativeBinomialShares)
+        }
+        _ => return Err(misfit()),
+    }))
 }
 
 fn release_one<P: Calibration<V>, V: Numbers>(

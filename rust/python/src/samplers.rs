@@ -64,7 +64,7 @@ impl Sampler {
             "skellam" => of_table(TableNoise::skellam(numbers::scale(parameter, "mu")?)),
             "negative_binomial_share" => {
                 let (scale, parties) = (numbers::scale(parameter, "scale")?, required(more)?);
-                let parties = numbers::integer(&parties, "parties", "an integer from 1 to 2**32")?;
+                let parties = numbers::integer(&parties, "parties", PARTIES)?;
                 of_table(TableNoise::negative_binomial_share(scale, parties))
             }
             "staircase" => {
@@ -147,6 +147,9 @@ fn of_table(noise: Result<TableNoise, Error>) -> PyResult<Kind> {
 fn required<'py>(more: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     more.cloned().ok_or_else(|| PyTypeError::new_err("this distribution has a second parameter"))
 }
+
+/// The numbers of parties.
+pub(crate) const PARTIES: &str = "an integer from 1 to 2**32";
 
 /// The radii of truncated distributions.
 pub(crate) const RADIUS: &str = "a positive integer up to 2**62";

@@ -10,7 +10,8 @@ use crate::params::{Delta, Epsilon, Rho};
 use crate::samplers::LARGEST_RADIUS;
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
-use root::{PRECISIONS, fits, least_argument};
+pub(crate) use root::fits;
+use root::{PRECISIONS, least_argument};
 
 pub(crate) use curves::{continuous, discrete, smaller, vector};
 pub use sample_and_threshold::SampleAndThreshold;

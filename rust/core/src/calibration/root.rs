@@ -60,7 +60,7 @@ fn narrow(probed: Probe, low: &mut f64, high: &mut f64, found: &mut bool) {
 }
 
 /// Whether `curve(argument) <= delta` is proved.
-pub(super) fn fits(delta: f64, argument: f64, curve: impl Fn(&Ball) -> Ball) -> bool {
+pub(crate) fn fits(delta: f64, argument: f64, curve: impl Fn(&Ball) -> Ball) -> bool {
     probe(&curve, argument, delta).fits
 }
 

@@ -52,9 +52,9 @@ impl IntegerNoise {
         Self::by_trials(law, both_signs, Design::for_scale(shape, scale.ratio()))
     }
 
-    /// By pages of alias tables, which must have room for the law. The letter and the parts are those of the identity.
-    pub(super) fn by_pages(law: Quotients, letter: u8, scale: Scale, parts: &[u64]) -> Self {
-        Self::of(letter, true, scale, parts, Engine::Pages(Box::new(Pages::new(law))))
+    /// By pages of alias tables, which must have room for the law. The letter and the parameters are those of the identity.
+    pub(super) fn by_pages(law: Quotients, letter: u8, scale: Scale, parameter: Scale, more: &[u64]) -> Self {
+        Self { scale, ..Self::of(letter, true, parameter, more, Engine::Pages(Box::new(Pages::new(law)))) }
     }
 
     /// By the trials of a design, for tests.
@@ -74,12 +74,12 @@ impl IntegerNoise {
     }
 
     /// The identity is a letter for the distribution and its sampler, one for the signs, the two parts of the scale as 16
-    /// little-endian bytes each, and further parts as 8.
-    fn of(letter: u8, both_signs: bool, scale: Scale, parts: &[u64], engine: Engine) -> Self {
+    /// little-endian bytes each, and further parameters as 8.
+    fn of(letter: u8, both_signs: bool, scale: Scale, more: &[u64], engine: Engine) -> Self {
         let signs = if both_signs { b'-' } else { b'+' };
         let mut identity = vec![letter, signs];
         identity.extend([scale.ratio().numerator(), scale.ratio().denominator()].map(u128::to_le_bytes).as_flattened());
-        identity.extend(parts.iter().flat_map(|part| part.to_le_bytes()));
+        identity.extend(more.iter().flat_map(|part| part.to_le_bytes()));
         Self { scale, identity, radius: None, engine }
     }
 
@@ -102,7 +102,7 @@ impl IntegerNoise {
         self.radius
     }
 
-    /// The scale.
+    /// The scale; mu for Skellam noise, that of the sum for shares, and width/epsilon, rounded, for a staircase.
     #[must_use]
     pub fn scale(&self) -> Scale {
         self.scale

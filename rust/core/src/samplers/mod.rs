@@ -80,11 +80,12 @@ pub use integer_noise::IntegerNoise;
 pub(crate) use integer_noise::LARGEST_RADIUS;
 pub use keyed_noise::Keyed;
 pub(crate) use last_noise::LastNoise;
+pub(crate) use quotients::Quotients;
 pub(crate) use runs::Runs;
 pub use sampler::Sampler;
 pub use selection::Selection;
 pub use symmetric::Symmetric;
-pub use table_noise::TableNoise;
+pub use table_noise::{PartOf, TableNoise};
 
 use crate::error::Error;
 use crate::params::Scale;

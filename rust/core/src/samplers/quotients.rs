@@ -6,11 +6,11 @@ use crate::params::Ratio;
 
 /// A symmetric law on the integers by its quotients r(x) = P(x) / P(x - 1) for x = 1, 2, ..., all from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quotients {
+pub(crate) enum Quotients {
     /// The difference of two Poisson variables with this mean.
     Skellam { mu: Ratio },
-    /// The difference of two negative binomial variables of shape 1 / parties and ratio q = exp(-1 / scale).
-    Share { scale: Ratio, parties: u64 },
+    /// The difference of two negative binomial variables of shape shares / parties, at most 1, and ratio q = exp(-1 / scale).
+    Shares { scale: Ratio, shares: u64, parties: u64 },
     /// exp(-epsilon) at x = inner, inner + width, inner + 2 width, ..., else 1.
     Staircase { epsilon: Ratio, width: u64, inner: u64 },
 }
@@ -32,19 +32,42 @@ impl Quotients {
         (all, rest)
     }
 
+    /// About how many magnitudes it takes until the masses have fallen by so many bits, and more.
+    fn reach(self, bits: u64) -> u64 {
+        // For e.
+        let span = match self {
+            Self::Skellam { mu } => mu.to_f64().sqrt() / 4.0,
+            Self::Shares { scale, .. } => scale.to_f64(),
+            Self::Staircase { epsilon, width, .. } => width as f64 / epsilon.to_f64(),
+        };
+        ((span + 1.0) * (0.7 * bits as f64 + 50.0)) as u64
+    }
+
+    /// The sum of all P(y) - e^epsilon P(y - shift) that are positive: the delta for one integer that changes by `shift`.
+    pub(crate) fn delta(self, epsilon: &Ball, shift: u64) -> Ball {
+        let precision = epsilon.precision();
+        let count = (self.reach(precision) + shift) as usize;
+        let (masses, beyond) = self.masses(count, precision);
+        let zero = Ball::integer(0, precision);
+        let unknown = Ball::hull(&zero, &beyond);
+        let mass = |y: i64| {
+            let mass = masses.get(y.unsigned_abs() as usize).unwrap_or(&unknown);
+            mass.scaled(-i64::from(y != 0))
+        };
+        let factor = epsilon.exp();
+        let end = count as i64;
+        let differences = (1 - end..end).map(|y| positive(&(&mass(y) - &(&factor * &mass(y - shift as i64)))));
+        let sum = differences.fold(unknown.clone(), |sum, difference| &sum + &difference);
+        sum.divided_by(&masses.iter().fold(beyond, |total, mass| &total + mass))
+    }
+
     /// The quotients from 1 to `count` and some further ones, and how many times the last mass all that follow have at most.
     fn quotients(self, count: u64, precision: u64) -> (Vec<Ball>, Ball) {
         let whole = |n: u64| Ball::integer(n, precision);
         let of = |ratio: Ratio| {
             Ball::integer(ratio.numerator(), precision).divided_by(&Ball::integer(ratio.denominator(), precision))
         };
-        // About how many magnitudes it takes until the masses fall by e.
-        let span = match self {
-            Self::Skellam { mu } => mu.to_f64().sqrt() / 4.0,
-            Self::Share { scale, .. } => scale.to_f64(),
-            Self::Staircase { epsilon, width, .. } => width as f64 / epsilon.to_f64(),
-        };
-        let last = count + ((span + 1.0) * (0.7 * precision as f64 + 50.0)) as u64;
+        let last = count + self.reach(precision);
         match self {
             Self::Skellam { mu } => {
                 let mu = of(mu);
@@ -53,14 +76,14 @@ impl Quotients {
                 let beyond = whole(1).divided_by(&(&whole(1) - &quotients[count as usize - 1]));
                 (quotients, beyond)
             }
-            Self::Share { scale, parties } => {
+            Self::Shares { scale, shares, parties } => {
                 let q = (-&whole(1).divided_by(&of(scale))).exp();
-                let (both, n) = (&whole(1) + &(&q * &q), u128::from(parties));
+                let (both, m, n) = (&whole(1) + &(&q * &q), u128::from(shares), u128::from(parties));
                 let times = |q: &Ball, factor: u128| q * &Ball::integer(factor, precision);
                 let quotients = backwards(last, precision, |x, next| {
                     let x = u128::from(x);
-                    let divisor = &times(&both, n * x) - &(&times(&q, (x + 1) * n - 1) * next);
-                    times(&q, (x - 1) * n + 1).divided_by(&divisor)
+                    let divisor = &times(&both, n * x) - &(&times(&q, (x + 1) * n - m) * next);
+                    times(&q, (x - 1) * n + m).divided_by(&divisor)
                 });
                 (quotients, whole(1).divided_by(&(&whole(1) - &q)))
             }
@@ -71,6 +94,18 @@ impl Quotients {
                 ((1..=last).map(quotient).collect(), beyond)
             }
         }
+    }
+}
+
+/// What is above 0 of a number.
+fn positive(value: &Ball) -> Ball {
+    let zero = Ball::integer(0, value.precision());
+    if value.is_positive() {
+        value.clone()
+    } else if value.is_negative() {
+        zero
+    } else {
+        Ball::hull(&zero, value)
     }
 }
 
@@ -138,7 +173,7 @@ mod tests {
         let q = (-&whole(2)).exp();
         let first = (&whole(1) - &q).divided_by(&(&whole(1) + &q));
         for parties in [1, 2, 10] {
-            let share = law(Quotients::Share { scale, parties }, reach);
+            let share = law(Quotients::Shares { scale, shares: 1, parties }, reach);
             let mut sum = share.clone();
             for _ in 1..parties {
                 let of = |x: usize| {

@@ -21,13 +21,16 @@ use crate::params::{Scale, check_level};
 pub struct TableNoise(IntegerNoise);
 
 impl TableNoise {
+    /// The largest mean of Skellam noise.
+    pub const LARGEST_MU: u32 = 90_000;
+
     /// The Skellam distribution: the difference of two independent Poisson variables of mean `mu`, of variance 2 mu.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a mean above 90,000.
     pub fn skellam(mu: Scale) -> Result<Self, Error> {
-        at_most(mu, "mu", 90_000)?;
-        Ok(Self(IntegerNoise::by_pages(Quotients::Skellam { mu: mu.ratio() }, b'S', mu, &[])))
+        at_most(mu, "mu", Self::LARGEST_MU)?;
+        Ok(Self(IntegerNoise::by_pages(Quotients::Skellam { mu: mu.ratio() }, b'S', mu, mu, &[])))
     }
 
     /// What each of a number of parties adds for a sum that is exactly discrete Laplace: the difference of two
@@ -40,8 +43,8 @@ impl TableNoise {
             return Err(Error::parameter("parties", parties, "from 1 to 2**32"));
         }
         at_most(scale, "scale", 88)?;
-        let law = Quotients::Share { scale: scale.ratio(), parties };
-        Ok(Self(IntegerNoise::by_pages(law, b'N', scale, &[parties])))
+        let law = Quotients::Shares { scale: scale.ratio(), shares: 1, parties };
+        Ok(Self(IntegerNoise::by_pages(law, b'N', scale, scale, &[parties])))
     }
 
     /// The staircase distribution: P(x) falls by exp(-epsilon) from |x| = inner - 1 to inner, and again after each further
@@ -61,14 +64,15 @@ impl TableNoise {
             return Err(Error::parameter("inner", inner, format!("from 1 to the width, {width}")));
         }
         let law = Quotients::Staircase { epsilon: epsilon.ratio(), width, inner };
-        Ok(Self(IntegerNoise::by_pages(law, b'T', epsilon, &[width, inner])))
+        let scale = Scale::from_f64(width as f64 / value)?;
+        Ok(Self(IntegerNoise::by_pages(law, b'T', scale, epsilon, &[width, inner])))
     }
 }
 
 /// Checks that the tables have room.
-fn at_most(scale: Scale, name: &'static str, most: u128) -> Result<(), Error> {
+fn at_most(scale: Scale, name: &'static str, most: u32) -> Result<(), Error> {
     let ratio = scale.ratio();
-    if ratio.numerator().div_ceil(ratio.denominator()) > most {
+    if ratio.numerator().div_ceil(ratio.denominator()) > most.into() {
         return Err(Error::parameter(name, ratio.to_f64(), format!("at most {most}")));
     }
     Ok(())
@@ -85,6 +89,27 @@ impl Symmetric for TableNoise {
             beyond <= 1.0 - level
         });
         Ok((probabilities.len() - 1 - larger.count()) as f64)
+    }
+}
+
+/// What one of several parties adds, and what all of them add together, which error bounds are about.
+#[derive(Clone, Debug)]
+pub struct PartOf<S> {
+    pub(crate) part: TableNoise,
+    pub(crate) whole: S,
+}
+
+impl<S: Symmetric> Symmetric for PartOf<S> {
+    fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
+        self.whole.magnitude_quantile(level)
+    }
+}
+
+impl<S> Deref for PartOf<S> {
+    type Target = IntegerNoise;
+
+    fn deref(&self) -> &IntegerNoise {
+        &self.part
     }
 }
 

@@ -1,0 +1,208 @@
+"""The mechanisms whose noise is drawn from tables of probabilities."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dpnoise import _native
+from dpnoise._parameters import integer
+from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
+
+# How many parties may be named; the native mechanism knows how many there are.
+_PARTIES: Final = range(2**32)
+
+
+class Staircase(IntegerNoise):
+    """The staircase mechanism for one integer: the noise with the least mean magnitude for its epsilon.
+
+    Its probabilities fall by ``exp(-epsilon)`` once in ``sensitivity`` integers, exactly. For a large epsilon the error
+    is far below that of `DiscreteLaplace`; for a small one they are alike. The release is epsilon-differentially
+    private for neighbouring data sets whose values differ by at most ``sensitivity`` in one integer.
+
+    Parameters
+    ----------
+    epsilon, sensitivity : float, and int with a default of 1
+        The sensitivity is from 1 to ``3969 * epsilon / (44 + epsilon)``. Several integers are released together only
+        with a sensitivity of 1, where the noise is discrete Laplace.
+
+    References
+    ----------
+    Geng and Viswanath (2014), "The optimal mechanism in differential privacy".
+
+    Examples
+    --------
+    >>> from dpnoise import DiscreteLaplace, Staircase
+    >>> [noise(epsilon=8.0, sensitivity=20).error(0.5) for noise in (Staircase, DiscreteLaplace)]
+    [0.0, 2.0]
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "sensitivity")
+
+    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
+        self._native = _native.Additive("staircase", epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))
+
+
+class SharedNoise(IntegerNoise):
+    """A mechanism that adds to the integer of each party a share of the noise of their sum.
+
+    Each party releases its own integer, and only the sum of all these is to be seen, as by secure aggregation.
+    """
+
+    __slots__ = ("_parties",)
+
+    _parties: int
+
+    @property
+    def parties(self) -> int:
+        """The number of parties whose releases are added up."""
+        return self._parties
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error of the sum of all parties' releases by the smallest sufficient whole number.
+
+        Parameters
+        ----------
+        level : as for `Laplace.error`
+        """
+        return super().error(level)
+
+
+class Skellam(SharedNoise):
+    """The Skellam mechanism, of one integer or of the sum of several parties' integers.
+
+    Adds the difference of two Poisson variables of mean ``mu / parties``, exactly; the sum over all parties has mean
+    ``mu``. That sum is (epsilon, delta)-differentially private for neighbouring data sets whose values differ by at
+    most ``sensitivity`` in one integer.
+
+    Parameters
+    ----------
+    epsilon, delta, sensitivity, parties : float and float, and int and int with a default of 1
+        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000. Several
+        integers are released together only with a sensitivity of 1.
+
+    Notes
+    -----
+    Making the mechanism takes up to a second for the largest ``mu``. The scale is the mean of a party's two variables.
+
+    References
+    ----------
+    Agarwal, Kairouz and Liu (2021), "The Skellam mechanism for differentially private federated learning".
+
+    Examples
+    --------
+    >>> from dpnoise import Skellam
+    >>> mechanism = Skellam(epsilon=1.0, delta=1e-6, parties=10)
+    >>> total = sum(mechanism.release(1) for party in range(10))
+    >>> low, high = mechanism.confidence_interval(total)
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "delta", "sensitivity", "parties")
+
+    def __init__(self, *, epsilon: float, delta: float, sensitivity: int = 1, parties: int = 1) -> None:
+        self._native = _native.Additive(
+            "skellam", epsilon=epsilon, delta=delta, sensitivity=checked_sensitivity(sensitivity), parties=parties
+        )
+        self._parties = int(parties)
+
+    @property
+    def delta(self) -> float:
+        """The privacy parameter delta of the sum."""
+        return float(self._native.delta or 0.0)
+
+    @property
+    def mu(self) -> float:
+        """The mean of each of the two Poisson variables of the sum, half of its variance."""
+        return self.scale * self.parties
+
+    def delta_for(self, epsilon: float) -> float:
+        """Return the least delta for which the sum is (epsilon, delta)-differentially private, rounded up.
+
+        Parameters
+        ----------
+        epsilon : as for `Gaussian.delta_for`
+        """
+        return self._native.delta_for(epsilon, 1)
+
+    def epsilon_for(self, delta: float) -> float:
+        """Return the least epsilon for which the sum is (epsilon, delta)-differentially private, rounded up.
+
+        Parameters
+        ----------
+        delta : as for `Gaussian.epsilon_for`
+        """
+        return self._native.epsilon_for(delta, 1)
+
+
+class NegativeBinomialShares(SharedNoise):
+    """Discrete Laplace noise that several parties add in shares.
+
+    Adds the difference of two negative binomial variables of shape ``1 / parties``, exactly, so that the sum over all
+    parties has exactly the noise of `DiscreteLaplace`. That sum is epsilon-differentially private for neighbouring data
+    sets whose values differ by at most ``sensitivity`` in the L1 norm.
+
+    Parameters
+    ----------
+    epsilon, sensitivity, parties : float, int with a default of 1, and int
+        With ``sensitivity / epsilon`` from 2**-40 to 88, and from 1 to 2**32 parties.
+
+    Notes
+    -----
+    Parties that drop out, and those that collude and subtract their own shares, leave less noise than that: `delta_for`
+    tells what it protects. With ``parties`` the number of those that are sure to report and not to collude, the others'
+    shares are noise that is not needed, and the sum is epsilon-differentially private towards all.
+
+    References
+    ----------
+    Goryczka and Xiong (2017), "A comprehensive comparison of multiparty secure additions with differential privacy".
+
+    Examples
+    --------
+    >>> from dpnoise import NegativeBinomialShares
+    >>> mechanism = NegativeBinomialShares(epsilon=1.0, parties=100)
+    >>> total = sum(mechanism.release(1) for party in range(100))
+    >>> f"{mechanism.delta_for(1.0, colluding=10):.4f}"
+    '0.0568'
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "sensitivity", "parties")
+
+    def __init__(self, *, epsilon: float, parties: int, sensitivity: int = 1) -> None:
+        self._native = _native.Additive(
+            "negative_binomial_shares",
+            epsilon=epsilon,
+            sensitivity=checked_sensitivity(sensitivity),
+            parties=parties,
+        )
+        self._parties = int(parties)
+
+    def delta_for(self, epsilon: float, colluding: int = 0) -> float:
+        """Return a delta for which the sum is (epsilon, delta)-differentially private towards some parties.
+
+        Parameters
+        ----------
+        epsilon : as for `Gaussian.delta_for`
+        colluding : int, default 0
+            How many parties know each other's shares, or add none; fewer than all.
+
+        Returns
+        -------
+        delta : float, at most 1
+            The least one for one integer, and for a sensitivity of 1, rounded up; others are not covered.
+        """
+        return self._native.delta_for(epsilon, integer(colluding, "colluding", _PARTIES))
+
+    def epsilon_for(self, delta: float, colluding: int = 0) -> float:
+        """Return the least epsilon for which `delta_for` is at most ``delta``.
+
+        Parameters
+        ----------
+        delta : as for `Gaussian.epsilon_for`
+        colluding : as for `delta_for`
+        """
+        return self._native.epsilon_for(delta, integer(colluding, "colluding", _PARTIES))
