@@ -398,6 +398,36 @@ dpnoise_status dpnoise_truncated_sampler(dpnoise_sampler sampler,
                                          dpnoise_sampler *out);
 
 /**
+ * Makes a sampler of Skellam noise, the difference of two Poisson variables of mean `mu`, which is from 2^-40 to 90,000, and
+ * exact. Making it takes 2 to 200 milliseconds.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_skellam_sampler(double mu,
+                                       dpnoise_sampler *out);
+
+/**
+ * Makes a sampler of what one of `parties` parties adds, 1 to 2^32, so that the sum of all is exactly discrete Laplace noise
+ * of this scale, from 2^-40 to 88. Making it takes 2 to 300 milliseconds.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_negative_binomial_share_sampler(double scale,
+                                                       uint64_t parties,
+                                                       dpnoise_sampler *out);
+
+/**
+ * Makes a sampler of staircase noise: P(x) is the same for all |x| < `inner`, falls by exp(-epsilon) from there on, and again
+ * after each further `width` integers. `width` is from 1 to 3969 epsilon / (44 + epsilon), and `inner` from 1 to `width`.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_staircase_sampler(double epsilon,
+                                         uint64_t width,
+                                         uint64_t inner,
+                                         dpnoise_sampler *out);
+
+/**
  * Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is
  * 0, or one that takes the place of the system's; then the calling thread does all the work.
  *
@@ -475,6 +505,39 @@ dpnoise_status dpnoise_truncated_discrete_gaussian_mechanism(double epsilon,
                                                              double delta,
                                                              double sensitivity,
                                                              dpnoise_mechanism *out);
+
+/**
+ * Makes the staircase mechanism: it spends `epsilon` on one integer that changes by at most `sensitivity`, with the least mean
+ * error, or for a sensitivity of 1 on integers of which one does.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_staircase_mechanism(double epsilon,
+                                           uint64_t sensitivity,
+                                           dpnoise_mechanism *out);
+
+/**
+ * Makes the Skellam mechanism, of which the releases of `parties` parties, 1 to 2^32, added up, spend `epsilon` and `delta` on one
+ * integer that changes by at most `sensitivity`, or for a sensitivity of 1 on integers of which one does.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_skellam_mechanism(double epsilon,
+                                         double delta,
+                                         uint64_t sensitivity,
+                                         uint64_t parties,
+                                         dpnoise_mechanism *out);
+
+/**
+ * Makes the mechanism of which the releases of `parties` parties, 1 to 2^32, added up, have the noise of
+ * `dpnoise_discrete_laplace_mechanism`. `sensitivity` / `epsilon` is at most 88.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_negative_binomial_shares_mechanism(double epsilon,
+                                                          uint64_t sensitivity,
+                                                          uint64_t parties,
+                                                          dpnoise_mechanism *out);
 
 /**
  * Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of

@@ -541,6 +541,17 @@ public:
         return Sampler(detail::make(dpnoise_discrete_gaussian_sampler, sigma));
     }
 
+    /// The difference of two Poisson variables of mean `mu`.
+    static Sampler skellam(double mu) { return Sampler(detail::make(dpnoise_skellam_sampler, mu)); }
+    /// What each of `parties` adds for a sum that is exactly discrete Laplace noise.
+    static Sampler negative_binomial_share(double scale, std::uint64_t parties) {
+        return Sampler(detail::make(dpnoise_negative_binomial_share_sampler, scale, parties));
+    }
+    /// P(x) falls by exp(-epsilon) at |x| = `inner`, and again after each further `width` integers.
+    static Sampler staircase(double epsilon, std::uint64_t width, std::uint64_t inner) {
+        return Sampler(detail::make(dpnoise_staircase_sampler, epsilon, width, inner));
+    }
+
     /// The same distribution under the condition that x is at most `radius` in magnitude.
     [[nodiscard]] Sampler truncated(std::uint64_t radius) const {
         return Sampler(detail::make(dpnoise_truncated_sampler, handle_.number(), radius));
@@ -629,6 +640,22 @@ inline Mechanism<std::int64_t> truncated_discrete_laplace(double epsilon, double
 inline Mechanism<std::int64_t> truncated_discrete_gaussian(double epsilon, double delta, double sensitivity) {
     return Mechanism<std::int64_t>(
         detail::make(dpnoise_truncated_discrete_gaussian_mechanism, epsilon, delta, sensitivity));
+}
+
+/// The staircase mechanism: one integer that changes by at most `sensitivity`.
+inline Mechanism<std::int64_t> staircase(double epsilon, std::uint64_t sensitivity = 1) {
+    return Mechanism<std::int64_t>(detail::make(dpnoise_staircase_mechanism, epsilon, sensitivity));
+}
+/// The Skellam mechanism: one integer of each of `parties`, of which only the sum is seen.
+inline Mechanism<std::int64_t> skellam(
+    double epsilon, double delta, std::uint64_t sensitivity = 1, std::uint64_t parties = 1) {
+    return Mechanism<std::int64_t>(detail::make(dpnoise_skellam_mechanism, epsilon, delta, sensitivity, parties));
+}
+/// Discrete Laplace noise in shares: integers of each of `parties`, of which only the sum is seen.
+inline Mechanism<std::int64_t> negative_binomial_shares(
+    double epsilon, std::uint64_t sensitivity, std::uint64_t parties) {
+    return Mechanism<std::int64_t>(
+        detail::make(dpnoise_negative_binomial_shares_mechanism, epsilon, sensitivity, parties));
 }
 
 }  // namespace dpnoise

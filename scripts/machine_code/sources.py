@@ -7,7 +7,7 @@ from pathlib import Path
 
 from machine_code.listing import Undescribed
 
-PUBLIC_TYPES = {"Tables", "[Digit]"}
+PUBLIC_TYPES = {"Tables", "[Digit]", "[Table]"}
 """What an argument of such a type points to is public."""
 
 

@@ -53,7 +53,12 @@ SIZES = LENGTHS | st.lists(LENGTHS, max_size=3).map(tuple) | st.lists(st.integer
 THREADS = st.none() | INTEGERS | ODDITIES
 RNGS = st.none() | st.just(hazmat.SeededRng(1)) | st.just(hazmat.ScriptedRng(b"")) | ODDITIES
 
-DRAWS = [getattr(samplers, name) for name in samplers.__all__ if name != "random_bytes"]
+# Each by one parameter and a size.
+WITH_MORE: dict[str, Callable[..., Any]] = {
+    "staircase": lambda epsilon, size, **options: samplers.staircase(epsilon, 1, 1, size, **options),
+    "negative_binomial_share": lambda b, size, **options: samplers.negative_binomial_share(b, 3, size, **options),
+}
+DRAWS = [WITH_MORE.get(name, getattr(samplers, name)) for name in samplers.__all__ if name != "random_bytes"]
 DTYPES = {draw: draw(0.5, 1).dtype for draw in DRAWS}
 SAMPLERS = st.sampled_from(list(DTYPES))
 

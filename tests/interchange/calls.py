@@ -38,6 +38,9 @@ NOISE: dict[str, Call] = {
     "Gaussian": (_seeded(dpnoise.Gaussian(epsilon=1.0, delta=1e-6).release), REALS),
     "DiscreteLaplace": (_seeded(dpnoise.DiscreteLaplace(epsilon=1.0).release), INTEGERS),
     "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), INTEGERS),
+    "Staircase": (_seeded(dpnoise.Staircase(epsilon=1.0).release), INTEGERS),
+    "Skellam": (_seeded(dpnoise.Skellam(epsilon=1.0, delta=1e-6).release), INTEGERS),
+    "NegativeBinomialShares": (_seeded(dpnoise.NegativeBinomialShares(epsilon=1.0, parties=9).release), INTEGERS),
     "TruncatedDiscreteLaplace": (_seeded(dpnoise.TruncatedDiscreteLaplace(epsilon=1.0, radius=9).release), INTEGERS),
     "TruncatedDiscreteGaussian": (
         _seeded(dpnoise.TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6).release),

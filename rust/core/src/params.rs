@@ -110,6 +110,9 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
+/// The largest radius of a truncated distribution.
+pub(crate) const LARGEST_RADIUS: u64 = 1 << 62;
+
 /// The scale of a noise distribution over the integers: an exact rational from 2^-40 to 2^40.
 ///
 /// ```

@@ -157,7 +157,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 42] = [
+const CALLS: [(&str, Call); 48] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -380,6 +380,15 @@ const CALLS: [(&str, Call); 42] = [
         let sampler = arguments.handle("sampler", objects.sampler);
         making(arguments, |_, out| unsafe { dpnoise_truncated_sampler(sampler, 9, out) })
     }),
+    ("dpnoise_skellam_sampler", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_skellam_sampler(1.0, out) })
+    }),
+    ("dpnoise_negative_binomial_share_sampler", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_negative_binomial_share_sampler(1.0, 3, out) })
+    }),
+    ("dpnoise_staircase_sampler", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_staircase_sampler(1.0, 3, 2, out) })
+    }),
     ("dpnoise_sampler_fill", |objects, arguments| unsafe {
         let mut out = [i64::MAX; 3];
         let (sampler, generator) = (arguments.handle("sampler", objects.sampler), arguments.generator());
@@ -403,6 +412,15 @@ const CALLS: [(&str, Call); 42] = [
     }),
     ("dpnoise_truncated_discrete_gaussian_mechanism", |_, arguments| {
         making(arguments, |_, out| unsafe { dpnoise_truncated_discrete_gaussian_mechanism(1.0, 1e-6, 1.0, out) })
+    }),
+    ("dpnoise_staircase_mechanism", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_staircase_mechanism(1.0, 3, out) })
+    }),
+    ("dpnoise_skellam_mechanism", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_skellam_mechanism(1.0, 0.1, 1, 3, out) })
+    }),
+    ("dpnoise_negative_binomial_shares_mechanism", |_, arguments| {
+        making(arguments, |_, out| unsafe { dpnoise_negative_binomial_shares_mechanism(1.0, 1, 3, out) })
     }),
     ("dpnoise_mechanism_radius", |objects, arguments| unsafe {
         let mut radius = [u64::MAX];

@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use dpnoise::*;
 use dpnoise_core::local::{Protocol, Values};
 use dpnoise_core::mechanisms::{
-    DiscreteGaussian, Gaussian, Laplace, Method, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
+    DiscreteGaussian, Gaussian, Laplace, Method, NegativeBinomialShares, Skellam, Staircase, TruncatedDiscreteGaussian,
+    TruncatedDiscreteLaplace,
 };
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::ScriptedRng;
-use dpnoise_core::samplers::{self, Sampler};
+use dpnoise_core::samplers::{self, Sampler, TableNoise};
 use serde_json::Value;
 
 use crate::arguments::CANARY;
@@ -228,6 +229,55 @@ fn the_noise_is_that_of_the_core() {
     assert_eq!(radius(discrete), (Status::Handle, 0));
     assert_eq!(message(), "mechanism must be one for bounded noise, got one for noise without a bound");
     [sampler, truncated, laplace, gaussian, discrete, bounded_laplace, bounded].into_iter().for_each(free);
+}
+
+#[test]
+fn noise_of_tables_is_that_of_the_core() {
+    let random: Vec<u8> = (0..=255).cycle().take(1 << 14).collect();
+    let script = || ScriptedRng::new(random.clone());
+    let scale = |value| Scale::from_f64(value).unwrap();
+    for (core, handle) in [
+        (TableNoise::skellam(scale(7.5)), made(|out| unsafe { dpnoise_skellam_sampler(7.5, out) })),
+        (
+            TableNoise::negative_binomial_share(scale(7.5), 3),
+            made(|out| unsafe { dpnoise_negative_binomial_share_sampler(7.5, 3, out) }),
+        ),
+        (TableNoise::staircase(scale(7.5), 9, 2), made(|out| unsafe { dpnoise_staircase_sampler(7.5, 9, 2, out) })),
+    ] {
+        let (mut expected, mut out, generator) = ([0; 100], [0; 100], Generator::of(&random));
+        core.unwrap().fill_with(&mut expected, &mut script()).unwrap();
+        let status = unsafe { dpnoise_sampler_fill(handle, 1, generator.handle, out.as_mut_ptr(), 100) };
+        assert_eq!((status, out), (Status::Ok, expected));
+        free(handle);
+    }
+
+    let mut expected = [[37, i64::MAX]; 3];
+    let [staircase, skellam, shares] = &mut expected;
+    Staircase::new(2.0, 1).unwrap().release_with(staircase, &mut script()).unwrap();
+    Skellam::new(2.0, 1e-6, 1, 3).unwrap().release_with(skellam, &mut script()).unwrap();
+    NegativeBinomialShares::new(2.0, 1, 3).unwrap().release_with(shares, &mut script()).unwrap();
+    let mechanisms = [
+        made(|out| unsafe { dpnoise_staircase_mechanism(2.0, 1, out) }),
+        made(|out| unsafe { dpnoise_skellam_mechanism(2.0, 1e-6, 1, 3, out) }),
+        made(|out| unsafe { dpnoise_negative_binomial_shares_mechanism(2.0, 1, 3, out) }),
+    ];
+    assert_eq!(mechanisms.map(|mechanism| released_integers(mechanism, &random)), expected);
+    mechanisms.into_iter().for_each(free);
+    let calls: [(fn(*mut u64) -> Status, &str); 5] = [
+        (|out| unsafe { dpnoise_skellam_sampler(0.0, out) }, "mu must be a rational number"),
+        (|out| unsafe { dpnoise_staircase_sampler(-1.0, 1, 1, out) }, "epsilon must be a rational number"),
+        (|out| unsafe { dpnoise_staircase_mechanism(1.0, 99, out) }, "sensitivity must be from 1 to"),
+        (|out| unsafe { dpnoise_skellam_mechanism(1e-9, 1e-6, 1, 1, out) }, "epsilon must be such that mu is"),
+        (
+            |out| unsafe { dpnoise_negative_binomial_shares_mechanism(1e-3, 1, 1, out) },
+            "epsilon must be such that sensitivity/epsilon is at most 88",
+        ),
+    ];
+    for (call, problem) in calls {
+        let mut handle = 0;
+        let status = call(&raw mut handle);
+        assert!(status == Status::Parameter && message().starts_with(problem), "{}", message());
+    }
 }
 
 fn released_integers(mechanism: u64, random: &[u8]) -> [i64; 2] {

@@ -6,8 +6,7 @@ mod sample_and_threshold;
 mod shuffling;
 
 use crate::error::Error;
-use crate::params::{Delta, Epsilon, Rho};
-use crate::samplers::LARGEST_RADIUS;
+use crate::params::{Delta, Epsilon, LARGEST_RADIUS, Rho};
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 pub(crate) use root::fits;

@@ -96,8 +96,8 @@ impl TruncatedDiscreteGaussian {
     /// # Errors
     /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Additive::noise`].
     pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
-        let sigma = self.noise(count)?.scale().ratio().to_f64();
-        let radius = self.radius(count)?;
+        let noise = self.noise(count)?;
+        let (sigma, radius) = (noise.scale().ratio().to_f64(), noise.radius().unwrap_or(u64::MAX));
         let curve = |epsilon: &Ball| curve(epsilon, sigma, radius, self.sensitivity, count as u64);
         Ok(certain_delta(Epsilon::new(epsilon)?, curve))
     }

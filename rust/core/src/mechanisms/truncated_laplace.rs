@@ -6,8 +6,8 @@ use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use super::additive::{Additive, Calibration, Integers, OnGrid};
 use crate::calibration::{Goal, certain_delta};
 use crate::error::Error;
-use crate::params::Epsilon;
-use crate::samplers::{DiscreteLaplace, LARGEST_RADIUS};
+use crate::params::{Epsilon, LARGEST_RADIUS};
+use crate::samplers::DiscreteLaplace;
 
 /// Adds discrete Laplace noise of bounded magnitude to integers.
 ///

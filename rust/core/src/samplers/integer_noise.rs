@@ -13,7 +13,7 @@ use super::pages::Pages;
 use super::quotients::Quotients;
 use super::sampler::Sampler;
 use crate::error::Error;
-use crate::params::Scale;
+use crate::params::{LARGEST_RADIUS, Scale};
 use crate::rng::{Wiped, wiped_on_error};
 
 /// A sampler of integers.
@@ -26,9 +26,6 @@ pub struct IntegerNoise {
     radius: Option<u64>,
     engine: Engine,
 }
-
-/// The largest radius.
-pub(crate) const LARGEST_RADIUS: u64 = 1 << 62;
 
 #[derive(Clone, Debug)]
 enum Engine {

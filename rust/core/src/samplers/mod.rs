@@ -77,7 +77,6 @@ pub use grid::Grid;
 pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
 pub use integer_noise::IntegerNoise;
-pub(crate) use integer_noise::LARGEST_RADIUS;
 pub use keyed_noise::Keyed;
 pub(crate) use last_noise::LastNoise;
 pub(crate) use quotients::Quotients;

@@ -20,9 +20,8 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
     law: Quotients,
-    page: Table,
-    /// The tables of the pages' entries.
-    entries: Vec<Table>,
+    /// That of the pages, and those of their entries.
+    tables: Vec<Table>,
     counts: Counts,
     /// The probabilities at the precision of [`Constants::first`].
     first: Probabilities,
@@ -116,8 +115,8 @@ impl Pages {
         }
         let counts = found?;
         let table = |counts: &[u64; ENTRIES]| Table::new(&alias_table(counts, 1 << COLUMN_BITS));
-        let (page, entries) = (table(&counts.page), counts.entries.iter().map(table).collect());
-        Some(Self { law, page, entries, counts, first })
+        let tables = core::iter::once(&counts.page).chain(&counts.entries).map(table).collect();
+        Some(Self { law, tables, counts, first })
     }
 
     /// The probabilities of the magnitudes on the pages, rounded up.
@@ -132,7 +131,7 @@ impl Pages {
     /// Fills `out`; where it fails, only in part.
     pub(super) fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         fill_blocks(rng, out, 2, |rng, instructions, words, drawn, numbers| {
-            alias::run_pages(instructions, (&self.page, &self.entries), words, drawn, numbers);
+            alias::run_pages(instructions, &self.tables, words, drawn, numbers);
             if declassify(Reason::Rest, drawn.rest) {
                 return self.resolve(rng, words, &declassify(Reason::Rest, *drawn), numbers);
             }
@@ -177,7 +176,7 @@ impl Pages {
             if page == REST {
                 return self.beyond(rng);
             }
-            entry = self.entries[page].entry_vartime(words, i);
+            entry = self.tables[1 + page].entry_vartime(words, i);
         }
         if entry == REST {
             entry = rest(rng, |entry, constants| {
@@ -189,7 +188,7 @@ impl Pages {
 
     /// A magnitude that no page has: the first one, unless a coin says that it is larger, and so on.
     fn beyond<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<u64, Error> {
-        let mut magnitude = REST * self.entries.len();
+        let mut magnitude = REST * self.counts.entries.len();
         while !bernoulli(rng, |constants| {
             let (mut masses, beyond) = self.law.masses(magnitude + 1, precision(constants.limbs()));
             let own = masses.swap_remove(magnitude);
@@ -204,7 +203,7 @@ impl Pages {
         if core::ptr::eq(constants, Constants::first()) {
             Cow::Borrowed(&self.first)
         } else {
-            Cow::Owned(Probabilities::new(self.law, self.entries.len(), constants.limbs()))
+            Cow::Owned(Probabilities::new(self.law, self.counts.entries.len(), constants.limbs()))
         }
     }
 }

@@ -640,16 +640,19 @@ impl World {
     // --- noise -------------------------------------------------------------------------------------------------------
 
     fn sampler(&mut self, input: &mut Input<'_>) {
-        let (choice, scale) = (input.below(3), input.parameter());
+        let (choice, scale) = (if input.rarely() { input.below(6) } else { input.below(3) }, input.parameter());
         let (whole, kind) = self.pick(input, |kind| *kind == Kind::Sampler);
         let radius = integer(input, 1000);
         let mut out = Block::for_words(1, input);
         let status = match choice {
             0 => checked!(dpnoise_discrete_laplace_sampler(scale, out.pointer())),
             1 => checked!(dpnoise_discrete_gaussian_sampler(scale, out.pointer())),
-            _ => checked!(dpnoise_truncated_sampler(whole, radius, out.pointer())),
+            2 => checked!(dpnoise_truncated_sampler(whole, radius, out.pointer())),
+            3 => checked!(dpnoise_skellam_sampler(scale, out.pointer())),
+            4 => checked!(dpnoise_negative_binomial_share_sampler(scale, radius, out.pointer())),
+            _ => checked!(dpnoise_staircase_sampler(scale, radius, radius / 2, out.pointer())),
         };
-        assert!(choice < 2 || status != Status::Ok || kind.is_some());
+        assert!(choice != 2 || status != Status::Ok || kind.is_some());
         self.made(status, &out, Kind::Sampler);
     }
 
@@ -668,7 +671,8 @@ impl World {
     }
 
     fn mechanism(&mut self, input: &mut Input<'_>) {
-        let choice = input.below(6);
+        let choice = if input.rarely() { input.below(9) } else { input.below(6) };
+        let (whole, parties) = (integer(input, 1000), integer(input, 1000));
         let (epsilon, delta) = (input.parameter(), if input.rarely() { input.parameter() } else { 1e-6 });
         let (sensitivity, granularity) = (input.parameter(), if input.rarely() { input.parameter() } else { 0.0 });
         let mut out = Block::for_words(1, input);
@@ -681,7 +685,10 @@ impl World {
                 let sensitivity = sensitivity.to_bits() >> 52;
                 checked!(dpnoise_truncated_discrete_laplace_mechanism(epsilon, delta, sensitivity, out.pointer()))
             }
-            _ => checked!(dpnoise_truncated_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
+            5 => checked!(dpnoise_truncated_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
+            6 => checked!(dpnoise_staircase_mechanism(epsilon, whole, out.pointer())),
+            7 => checked!(dpnoise_skellam_mechanism(epsilon, delta, whole, parties, out.pointer())),
+            _ => checked!(dpnoise_negative_binomial_shares_mechanism(epsilon, whole, parties, out.pointer())),
         };
         self.made(status, &out, Kind::Mechanism);
     }

@@ -103,36 +103,32 @@ pub fn run(
     );
 }
 
-/// Draws the numbers of a block from its words, of which there are twice [`DIGIT_BYTES`]: the first choose a page, and the second
-/// have the signs and choose an entry of each page, of which one counts. Number [`REST`] p + e is entry e of page p. These are digits 0
+/// Draws the numbers of a block from its words, of which there are twice [`DIGIT_BYTES`]: the first choose a page by the first
+/// table, and the second have the signs and choose an entry by the table of each page, of which one counts. Number [`REST`] p + e is entry e of page p. These are digits 0
 /// and 1 of `drawn`, without signs. A number with one that is [`REST`] must be drawn in another way.
 ///
 /// # Panics
-/// When there are more than [`REST`] pages, or other words.
+/// When there are no tables, more than [`REST`] pages, or other words.
 pub fn run_pages(
     instructions: InstructionSet,
-    tables: (&Table, &[Table]),
+    tables: &[Table],
     words: &[u8],
     drawn: &mut Drawn,
     numbers: &mut [i64; NUMBERS],
 ) {
-    assert!(tables.1.len() <= REST && words.len() == 2 * DIGIT_BYTES);
+    assert!((1..=ENTRIES).contains(&tables.len()) && words.len() == 2 * DIGIT_BYTES);
     dispatch!(
         instructions,
-        run_pages_lanes(tables: (&Table, &[Table]), words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS])
+        run_pages_lanes(tables: &[Table], words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS])
     );
 }
 
 /// # Safety
 /// As for the methods of [`Lanes8`].
 #[inline(always)]
-unsafe fn run_pages_lanes<S: Vectors>(
-    (pages, entries): (&Table, &[Table]),
-    words: &[u8],
-    drawn: &mut Drawn,
-    numbers: &mut [i64; NUMBERS],
-) {
+unsafe fn run_pages_lanes<S: Vectors>(tables: &[Table], words: &[u8], drawn: &mut Drawn, numbers: &mut [i64; NUMBERS]) {
     let ([words, common], _) = words.as_chunks::<DIGIT_BYTES>() else { unreachable!("two of them") };
+    let [pages, entries @ ..] = tables else { unreachable!("one or more") };
     for first in (0..NUMBERS).step_by(S::U8::N) {
         // SAFETY: passed on from the caller; N bytes follow, since N divides the numbers.
         unsafe {
@@ -315,7 +311,8 @@ mod tests {
     fn a_page_and_its_entry_are_drawn_as_defined() {
         let tables: Vec<Table> = (0..22).flat_map(|_| digits(DIGITS, false)).map(|digit| digit.table).collect();
         for pages in [1, 16, REST] {
-            let (page, entries) = (&tables[0], &tables[1..=pages]);
+            let tables = &tables[..=pages];
+            let (page, entries) = (&tables[0], &tables[1..]);
             let mut rests = 0;
             for turn in 0..2 * ENTRIES {
                 let mut words = [0; 2 * DIGIT_BYTES];
@@ -328,7 +325,7 @@ mod tests {
                 }
                 for instructions in InstructionSet::available() {
                     let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
-                    run_pages(instructions, (page, entries), &words, &mut drawn, &mut numbers);
+                    run_pages(instructions, tables, &words, &mut drawn, &mut numbers);
                     let mut any = false;
                     for (i, &number) in numbers.iter().enumerate() {
                         let (words, common) = words.as_chunks::<DIGIT_BYTES>().0.split_at(1);

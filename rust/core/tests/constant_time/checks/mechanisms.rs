@@ -1,8 +1,8 @@
 //! Releases of integers and of real numbers.
 
 use dpnoise_core::mechanisms::{
-    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Sum, TruncatedDiscreteGaussian,
-    TruncatedDiscreteLaplace, TruncatedGeometric,
+    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NegativeBinomialShares, NoiseBuffer, Skellam,
+    Staircase, Sum, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace, TruncatedGeometric,
 };
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
@@ -143,6 +143,15 @@ fn of_integers() -> Vec<Check> {
             let mechanism = DiscreteGaussian::new(0.5, 1e-6, 3.0).unwrap();
             mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&values);
+        }),
+        ("mechanisms with noise of tables, an array", || {
+            let mut values = [(); 3].map(|()| secret(&INTEGERS));
+            let [staircase, skellam, shares] = &mut values;
+            let rng = &mut SeededRng::new(1).unwrap();
+            Staircase::new(0.5, 1).unwrap().release_with(staircase, rng).unwrap();
+            Skellam::new(1.0, 0.1, 1, 2).unwrap().release_with(skellam, rng).unwrap();
+            NegativeBinomialShares::new(1.0, 2, 2).unwrap().release_with(shares, rng).unwrap();
+            values.iter().for_each(|values| assert_secret(values));
         }),
         ("mechanisms with bounded noise, an array", || {
             let (mut laplace, mut gaussian) = (secret(&INTEGERS), secret(&INTEGERS));
