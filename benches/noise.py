@@ -111,8 +111,9 @@ NUMPY = {
         moments.skellam,
     ),
     "difference of negative binomials": (
-        lambda generator, scale, size: negative_binomial(generator, scale, size)
-        - negative_binomial(generator, scale, size),
+        lambda generator, scale, size: (
+            negative_binomial(generator, scale, size) - negative_binomial(generator, scale, size)
+        ),
         moments.share_of_10,
     ),
     "laplace": (lambda generator, scale, size: generator.laplace(0, scale, size), moments.laplace),

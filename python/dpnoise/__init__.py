@@ -119,5 +119,6 @@ else:
         accounting="BudgetExceeded PrivacyCost",
         bit_generator="SecureBitGenerator",
         mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace "
-        "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian TruncatedDiscreteLaplace",
+        "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian "
+        "TruncatedDiscreteLaplace",
     )

@@ -14,7 +14,6 @@ import pytest
 import dpnoise
 from dpnoise import hazmat, samplers
 
-
 MORE = {"staircase": {"width": 1, "inner": 1}, "negative_binomial_share": {"parties": 3}}
 
 

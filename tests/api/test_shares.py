@@ -104,7 +104,9 @@ def test_each_releases_as_mechanisms_do(mechanism: Any) -> None:
     if isinstance(mechanism, NegativeBinomialShares):
         assert mechanism.release([1, 2, 3]).shape == (3,)
     else:
-        with pytest.raises(ParameterError, match=r"^x must be one integer for a sensitivity above 1 .*, got 2 of them$"):
+        with pytest.raises(
+            ParameterError, match=r"^x must be one integer for a sensitivity above 1 .*, got 2 of them$"
+        ):
             mechanism.release([1, 2])
     assert type(mechanism)(**mechanism._values()) == mechanism
 
@@ -118,15 +120,24 @@ def test_one_change_by_one_is_private_in_an_array() -> None:
     ("make", "message"),
     [
         (lambda: Staircase(epsilon=0.0), "epsilon must be positive and finite, got 0"),
-        (lambda: Staircase(epsilon=1.0, sensitivity=89), "sensitivity must be from 1 to .*, which is 88 for epsilon = 1"),
+        (
+            lambda: Staircase(epsilon=1.0, sensitivity=89),
+            "sensitivity must be from 1 to .*, which is 88 for epsilon = 1",
+        ),
         (lambda: Staircase(epsilon=1.0, sensitivity=0), "sensitivity must be a positive integer"),
         (lambda: Skellam(epsilon=1.0, delta=0.0), "delta must be between 0 and 1"),
         (lambda: Skellam(epsilon=1e-4, delta=1e-9), "epsilon must be such that mu is at most 90000"),
         (lambda: Skellam(epsilon=1.0, delta=1e-6, sensitivity=2**62), "epsilon must be such that mu is at most 90000"),
         (lambda: Skellam(epsilon=1.0, delta=1e-6, parties=0), r"parties must be from 1 to 2\*\*32, got 0"),
         (lambda: NegativeBinomialShares(epsilon=1.0, parties=2**33), r"parties must be from 1 to 2\*\*32, got"),
-        (lambda: NegativeBinomialShares(epsilon=0.01, parties=2), "epsilon must be such that sensitivity/epsilon is at"),
-        (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(1.0, 3), "colluding must be below the number"),
+        (
+            lambda: NegativeBinomialShares(epsilon=0.01, parties=2),
+            "epsilon must be such that sensitivity/epsilon is at",
+        ),
+        (
+            lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(1.0, 3),
+            "colluding must be below the number",
+        ),
         (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(1.0, -1), "colluding must be"),
         (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(0.0), "epsilon must be positive and finite"),
     ],
@@ -138,5 +149,5 @@ def test_bad_parameters_are_named(make: Any, message: str) -> None:
 
 def test_parties_are_whole() -> None:
     for parties in (2.0, True, "3"):
-        with pytest.raises(TypeError, match="^parties must be an int, got"):
+        with pytest.raises(TypeError, match=r"^parties must be an int, got"):
             dpnoise.NegativeBinomialShares(epsilon=1.0, parties=parties)  # type: ignore[arg-type]

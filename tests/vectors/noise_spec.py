@@ -1,7 +1,7 @@
 """The noise samplers as a short, slow specification: the same words must give the same samples.
 
-It is written from rust/core/src/samplers, alias.md, pages.md and discrete_laplace.md, and shares no code with the implementation.
-Numbers are Python ints, fractions, and mpmath floats of 600 bits.
+It is written from rust/core/src/samplers, alias.md, pages.md and discrete_laplace.md, and shares no code with the
+implementation. Numbers are Python ints, fractions, and mpmath floats of 600 bits.
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ def rest(words: Words, probabilities: list[mpmath.mpf], counts: list[int]) -> in
             return entry
 
 
-def by_blocks(
-    words: Words, n: int, digits: int, number: Callable[[Words, list[tuple[int, int]]], int]
-) -> list[int]:
+def by_blocks(words: Words, n: int, digits: int, number: Callable[[Words, list[tuple[int, int]]], int]) -> list[int]:
     """Draw ``n`` numbers, each from the fraction and the byte with column and sign of so many digits."""
     values: list[int] = []
     while (missing := n - len(values)) > 0:

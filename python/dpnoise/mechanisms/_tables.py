@@ -79,8 +79,8 @@ class Skellam(SharedNoise):
     Parameters
     ----------
     epsilon, delta, sensitivity, parties : float and float, and int and int with a default of 1
-        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000. Several
-        integers are released together only with a sensitivity of 1.
+        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000.
+        Several integers are released together only with a sensitivity of 1.
 
     Notes
     -----

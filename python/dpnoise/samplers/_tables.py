@@ -12,9 +12,7 @@ from dpnoise.samplers._draw import Scale, draw
 
 
 @overload
-def skellam(
-    mu: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None
-) -> int: ...
+def skellam(mu: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None) -> int: ...
 @overload
 def skellam(
     mu: Scale, size: Size, *, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None

@@ -231,6 +231,9 @@ fn the_noise_is_that_of_the_core() {
     [sampler, truncated, laplace, gaussian, discrete, bounded_laplace, bounded].into_iter().for_each(free);
 }
 
+/// A call that makes something.
+type Making = fn(*mut u64) -> Status;
+
 #[test]
 fn noise_of_tables_is_that_of_the_core() {
     let random: Vec<u8> = (0..=255).cycle().take(1 << 14).collect();
@@ -263,7 +266,7 @@ fn noise_of_tables_is_that_of_the_core() {
     ];
     assert_eq!(mechanisms.map(|mechanism| released_integers(mechanism, &random)), expected);
     mechanisms.into_iter().for_each(free);
-    let calls: [(fn(*mut u64) -> Status, &str); 5] = [
+    let calls: [(Making, &str); 5] = [
         (|out| unsafe { dpnoise_skellam_sampler(0.0, out) }, "mu must be a rational number"),
         (|out| unsafe { dpnoise_staircase_sampler(-1.0, 1, 1, out) }, "epsilon must be a rational number"),
         (|out| unsafe { dpnoise_staircase_mechanism(1.0, 99, out) }, "sensitivity must be from 1 to"),

@@ -88,7 +88,7 @@ impl Symmetric for TableNoise {
             beyond += probability;
             beyond <= 1.0 - level
         });
-        Ok((probabilities.len() - 1 - larger.count()) as f64)
+        Ok((probabilities.len() - 1).saturating_sub(larger.count()) as f64)
     }
 }
 

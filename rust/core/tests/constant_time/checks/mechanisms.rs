@@ -151,7 +151,7 @@ fn of_integers() -> Vec<Check> {
             Staircase::new(0.5, 1).unwrap().release_with(staircase, rng).unwrap();
             Skellam::new(1.0, 0.1, 1, 2).unwrap().release_with(skellam, rng).unwrap();
             NegativeBinomialShares::new(1.0, 2, 2).unwrap().release_with(shares, rng).unwrap();
-            values.iter().for_each(|values| assert_secret(values));
+            assert_secret(&values.concat());
         }),
         ("mechanisms with bounded noise, an array", || {
             let (mut laplace, mut gaussian) = (secret(&INTEGERS), secret(&INTEGERS));
