@@ -137,8 +137,9 @@ impl SampleAndThreshold {
         let kept = &grown * &waiting.failure;
         let share = &waiting.one - &kept;
         match self.relation {
+            Relation::Substitute if share.is_negative() => waiting.added(&kept),
             Relation::Substitute if share.is_positive() => waiting.one,
-            Relation::Substitute => waiting.added(&kept),
+            Relation::Substitute => Ball::hull(&waiting.whole(0), &waiting.one), // the precision does not determine it
             Relation::AddRemove => {
                 let added = waiting.added(&grown);
                 if share.is_negative() {
@@ -287,6 +288,15 @@ mod tests {
             let again = SampleAndThreshold::for_rate(1.0, 1e-8, found.sample_rate, relation).unwrap();
             assert_eq!(again, found);
             assert!(!SampleAndThreshold { threshold: 19, ..found }.achieves(goal));
+        }
+    }
+
+    /// The rate's bound is then ln(1/(1 - rate)) = epsilon, which the first precision does not tell from a smaller one.
+    #[test]
+    fn a_rate_that_is_found_is_not_above_its_bound() {
+        for epsilon in [2.358986698508953e-9, 2.3589918715336406e-9, 1e-3, 0.7] {
+            let found = SampleAndThreshold::for_threshold(epsilon, 0.1, 1, Relation::Substitute).unwrap();
+            assert!(found.delta(epsilon).is_ok_and(|delta| delta <= 0.1), "{epsilon}");
         }
     }
 
