@@ -389,7 +389,7 @@ dpnoise_status dpnoise_discrete_gaussian_sampler(double sigma, dpnoise_sampler *
 
 /**
  * Makes a sampler of the distribution of `sampler` under the condition that x is at most `radius` in magnitude, which is
- * at least 1 and the scale, and at most 2^62.
+ * at least 1 and the scale, or for noise from tables the median magnitude, and at most 2^62.
  *
  * @pre `out` points to a handle.
  */
@@ -399,7 +399,7 @@ dpnoise_status dpnoise_truncated_sampler(dpnoise_sampler sampler,
 
 /**
  * Makes a sampler of Skellam noise, the difference of two Poisson variables of mean `mu`, which is from 2^-40 to 90,000, and
- * exact. Making it takes 2 to 200 milliseconds.
+ * exact. Making it takes 2 to 400 milliseconds.
  *
  * @pre `out` points to a handle.
  */
@@ -408,7 +408,7 @@ dpnoise_status dpnoise_skellam_sampler(double mu,
 
 /**
  * Makes a sampler of what one of `parties` parties adds, 1 to 2^32, so that the sum of all is exactly discrete Laplace noise
- * of this scale, from 2^-40 to 88. Making it takes 2 to 300 milliseconds.
+ * of this scale, from 2^-40 to 88. Making it takes 2 to 400 milliseconds.
  *
  * @pre `out` points to a handle.
  */
@@ -517,8 +517,9 @@ dpnoise_status dpnoise_staircase_mechanism(double epsilon,
                                            dpnoise_mechanism *out);
 
 /**
- * Makes the Skellam mechanism, of which the releases of `parties` parties, 1 to 2^32, added up, spend `epsilon` and `delta` on one
- * integer that changes by at most `sensitivity`, or for a sensitivity of 1 on integers of which one does.
+ * Makes the Skellam mechanism, of which the releases of `parties` parties, 1 to 2^32, added up modulo 2^64, spend `epsilon` and
+ * `delta` on one integer that changes by at most `sensitivity`, 1 to 4096, or for a sensitivity of 1 on integers of which one
+ * does. Parties that collude or drop out leave less noise: give the number of the others.
  *
  * @pre `out` points to a handle.
  */
@@ -529,8 +530,9 @@ dpnoise_status dpnoise_skellam_mechanism(double epsilon,
                                          dpnoise_mechanism *out);
 
 /**
- * Makes the mechanism of which the releases of `parties` parties, 1 to 2^32, added up, have the noise of
- * `dpnoise_discrete_laplace_mechanism`. `sensitivity` / `epsilon` is at most 88.
+ * Makes the mechanism of which the releases of `parties` parties, 1 to 2^32, added up modulo 2^64, have the noise of
+ * `dpnoise_discrete_laplace_mechanism`. `sensitivity` / `epsilon` is at most 88. Parties that collude or drop out leave less
+ * noise: give the number of the others.
  *
  * @pre `out` points to a handle.
  */
@@ -558,7 +560,7 @@ dpnoise_status dpnoise_mechanism_release_numbers(dpnoise_mechanism mechanism,
 
 /**
  * Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of
- * 64 bits saturate.
+ * 64 bits saturate, or wrap around for noise that several parties add.
  *
  * @pre `values` points to `n` items.
  */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,40 @@ def test_what_colluding_parties_leave(epsilon: float, sensitivity: int, parties:
     other = shares(sensitivity / epsilon, 1 - (colluding + 0.001 * parties) / parties)
     assert delta(other, epsilon, sensitivity) > expected * (1 + 1e-6)
     assert mechanism.epsilon_for(expected * (1 + 1e-6), colluding) == pytest.approx(epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("colluding", [1, 5, 9])
+def test_what_colluding_parties_leave_of_skellam_noise(colluding: int) -> None:
+    mechanism = Skellam(epsilon=1.0, delta=1e-6, parties=10)
+    expected = delta(skellam(mechanism.mu * (10 - colluding) / 10), 1.0, 1)
+    assert mechanism.delta_for(1.0, colluding) == pytest.approx(expected, rel=1e-8)
+    assert mechanism.delta_for(1.0, colluding) > 2 * mechanism.delta_for(1.0)
+    assert mechanism.epsilon_for(expected * (1 + 1e-6), colluding) == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("make", [partial(Skellam, delta=1e-6), NegativeBinomialShares])
+def test_releases_add_up_modulo_2_to_the_64(make: Any) -> None:
+    """A party at the end of int64 adds its noise like any other; saturation would keep half of it."""
+    mechanism = make(epsilon=0.5, parties=3)
+    for value in (2**63 - 1, -(2**63)):
+        at_end = mechanism.release(np.full(2000, value), rng=hazmat.SeededRng(5))
+        noise = mechanism.release(np.zeros(2000, np.int64), rng=hazmat.SeededRng(5))
+        assert np.array_equal(at_end - np.int64(value), noise)
+        assert len(set(np.sign(noise))) == 3
+
+
+def test_huge_epsilons_have_a_delta() -> None:
+    """It falls as epsilon grows, however large: no precision is lost where another probability is hardly known."""
+    mechanisms = (Skellam(epsilon=1.0, delta=1e-6), NegativeBinomialShares(epsilon=0.05, parties=10))
+    for mechanism, colluding in zip(mechanisms, (0, 1), strict=True):
+        deltas = [mechanism.delta_for(epsilon, colluding) for epsilon in (0.5, 2.0, 700.0, 2e4, 1e12, 1e300)]
+        assert deltas == sorted(deltas, reverse=True)
+        assert deltas[-1] < 1e-300
+    for epsilon in (1e4, 3e4, 1e5, 1e19, 1e300):
+        assert Skellam(epsilon=epsilon, delta=0.1).mu < 1e-9
+    # The inner width is 1 for these: two, four and 32 entries of the second page have nearly all of it in equal parts.
+    for sensitivity in (2, 4, 5, 64):
+        assert Staircase(epsilon=1e6, sensitivity=sensitivity).release(7) == 7
 
 
 def test_all_shares_together_are_pure() -> None:
@@ -127,7 +162,19 @@ def test_one_change_by_one_is_private_in_an_array() -> None:
         (lambda: Staircase(epsilon=1.0, sensitivity=0), "sensitivity must be a positive integer"),
         (lambda: Skellam(epsilon=1.0, delta=0.0), "delta must be between 0 and 1"),
         (lambda: Skellam(epsilon=1e-4, delta=1e-9), "epsilon must be such that mu is at most 90000"),
-        (lambda: Skellam(epsilon=1.0, delta=1e-6, sensitivity=2**62), "epsilon must be such that mu is at most 90000"),
+        (lambda: Skellam(epsilon=1.0, delta=1e-6, sensitivity=200), "epsilon must be such that mu is at most 90000"),
+        (
+            lambda: Skellam(epsilon=1.0, delta=1e-6, sensitivity=4097),
+            "sensitivity must be an integer from 1 to 4096, got",
+        ),
+        (
+            lambda: Skellam(epsilon=1.0, delta=1e-6, parties=2).delta_for(1.0, 2),
+            "colluding must be below the number of",
+        ),
+        (
+            lambda: NegativeBinomialShares(epsilon=9.0, sensitivity=101, parties=3).delta_for(1.0, 1),
+            "sensitivity must be at most 100 for what colluding parties leave, got 101",
+        ),
         (lambda: Skellam(epsilon=1.0, delta=1e-6, parties=0), r"parties must be from 1 to 2\*\*32, got 0"),
         (lambda: NegativeBinomialShares(epsilon=1.0, parties=2**33), r"parties must be from 1 to 2\*\*32, got"),
         (

@@ -92,19 +92,18 @@ def bernoulli(words: Words, probability: mpmath.mpf | Fraction) -> bool:
     return is_below(words, words.take(8) >> 1, probability)
 
 
-def counts_of(probabilities: list[mpmath.mpf]) -> list[int]:
-    """For each probability as many of 2^62 words as are below it, and for entry 63 the others."""
-    counts = [min(max(int(mpmath.ceil(p * 2**62)) - 1, 0), 2**62 - 1) for p in probabilities]
+def counts_of(counts: list[int]) -> list[int]:
+    """Of 2^62 words those that are given, and for entry 63 the others."""
     counts += [0] * (TAIL - len(counts))
     return [*counts, 2**62 - sum(counts)]
 
 
-def rest(words: Words, probabilities: list[mpmath.mpf], counts: list[int]) -> int:
-    """Draw an entry with the probabilities that the counts fall short of."""
+def rest(words: Words, probabilities: list[mpmath.mpf], counts: list[int], most: int) -> int:
+    """Draw an entry with the probabilities that the counts fall short of, by so many words at most."""
     while True:
         entry = words.take(8) % BINS
         count = counts[entry] if entry < TAIL else 0
-        if bernoulli(words, probabilities[entry] * 2**62 - count):
+        if bernoulli(words, (probabilities[entry] * 2**62 - count) / most):
             return entry
 
 
@@ -134,7 +133,7 @@ class Digits:
     def __post_init__(self) -> None:
         self.signed = self.shape != "geometric"
         self.p = [self.probabilities(i) for i in range(len(self.steps))]
-        self.counts = [counts_of(ps[:TAIL]) for ps in self.p]
+        self.counts = [counts_of([int(mpmath.ceil(p * 2**62)) - 1 for p in ps[:TAIL]]) for ps in self.p]
         self.tables = [alias_table(counts, 2**56) for counts in self.counts]
 
     def f(self, x: int) -> mpmath.mpf:
@@ -158,7 +157,7 @@ class Digits:
         entry = column if fraction < threshold else alias
         if entry < TAIL:
             return entry
-        entry = rest(words, self.p[digit], self.counts[digit])
+        entry = rest(words, self.p[digit], self.counts[digit], 1)
         return entry if entry < TAIL else self.tail(words, self.steps[digit])
 
     def tail(self, words: Words, step: int) -> int:
@@ -215,7 +214,7 @@ def negative_binomial_share(scale: Fraction, parties: int) -> list[mpmath.mpf]:
 
 def staircase(epsilon: Fraction, widths: tuple[int, int]) -> list[mpmath.mpf]:
     width, inner = widths
-    steps = [mpmath.mpf(1) * exp_neg(epsilon * k) for k in range(math.ceil(420 / epsilon) + 1)]
+    steps = [mpmath.mpf(1) * exp_neg(epsilon * k) for k in range(math.ceil(max(420 / epsilon, 256 / width)) + 2)]
     return [steps[(x + width - inner) // width] for x in range(width * (len(steps) - 1))]
 
 
@@ -233,11 +232,14 @@ class Pages:
             self.p = [s / total for s in sums] + [mpmath.mpf(0)] * (TAIL - self.pages) + [beyond / total]
             if self.p[TAIL] < mpmath.mpf(2) ** -62:
                 break
-        self.counts = counts_of(self.p[: self.pages])
+        self.counts = self.of(self.p)
         self.entries = [[*(m / s for m in page), mpmath.mpf(0)] for page, s in zip(pages, sums, strict=True)]
-        self.entry_counts = [counts_of(p[:TAIL]) for p in self.entries]
+        self.entry_counts = [self.of(p) for p in self.entries]
         self.table = alias_table(self.counts, 2**56)
         self.tables = [alias_table(counts, 2**56) for counts in self.entry_counts]
+
+    def of(self, probabilities: list[mpmath.mpf]) -> list[int]:
+        return counts_of([max(0, int(mpmath.floor(p * 2**62 - mpmath.mpf(1) / 2))) for p in probabilities[:TAIL]])
 
     def choose(self, table: list[tuple[int, int]], fraction: int, head: int) -> int:
         threshold, alias = table[head % BINS]
@@ -250,7 +252,7 @@ class Pages:
     def magnitude(self, words: Words, first: tuple[int, int], second: tuple[int, int]) -> int:
         page = self.choose(self.table, *first)
         if page == TAIL:
-            page = rest(words, self.p, self.counts)
+            page = rest(words, self.p, self.counts, 2)
         if page == TAIL:
             value = TAIL * self.pages
             while not bernoulli(words, self.masses[value] / mpmath.fsum(self.masses[value:])):
@@ -258,7 +260,7 @@ class Pages:
             return value
         entry = self.choose(self.tables[page], *second)
         if entry == TAIL:
-            entry = rest(words, self.entries[page], self.entry_counts[page])
+            entry = rest(words, self.entries[page], self.entry_counts[page], 2)
         return TAIL * page + entry
 
     def samples(self, words: Words, n: int) -> list[int]:

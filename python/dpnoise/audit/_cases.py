@@ -81,6 +81,16 @@ def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
     )
 
 
+def _sum_of_three(make: Callable[..., Any], *, epsilon: float) -> SimpleNamespace:
+    """Release the sum of three parties, of which one has a value."""
+    mechanism = make(epsilon=epsilon, parties=3)
+
+    def release(x: int) -> int:
+        return sum(mechanism.release(value) for value in (x, 0, 0))
+
+    return SimpleNamespace(release=release, epsilon=mechanism.epsilon, delta=mechanism.delta)
+
+
 def _selection(*, epsilon: float, delta: float) -> SimpleNamespace:
     """Keep or drop a group."""
     selection = mechanisms.TruncatedGeometric(epsilon=epsilon, delta=delta)
@@ -116,8 +126,8 @@ CASES: Final = (
     Case("TruncatedDiscreteLaplace", partial(mechanisms.TruncatedDiscreteLaplace, delta=0.01), 0, 1),
     Case("TruncatedDiscreteGaussian", partial(mechanisms.TruncatedDiscreteGaussian, delta=0.01), 0, 1),
     Case("Staircase", partial(mechanisms.Staircase, sensitivity=5), 0, 5),
-    Case("Skellam", partial(mechanisms.Skellam, delta=0.01), 0, 1),
-    Case("NegativeBinomialShares", partial(mechanisms.NegativeBinomialShares, parties=1), 0, 1),
+    Case("Skellam", partial(_sum_of_three, partial(mechanisms.Skellam, delta=0.01)), 0, 1),
+    Case("NegativeBinomialShares", partial(_sum_of_three, mechanisms.NegativeBinomialShares), 0, 1),
     Case("Exponential", mechanisms.Exponential, [0.0] + 8 * [1.0], [1.0] + 8 * [0.0]),
     Case("ReportNoisyMax", mechanisms.ReportNoisyMax, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]),
     Case("TopK", partial(mechanisms.TopK, k=2), 2 * [0.0] + 4 * [1.0], 2 * [1.0] + 4 * [0.0]),

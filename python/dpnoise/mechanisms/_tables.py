@@ -47,7 +47,8 @@ class Staircase(IntegerNoise):
 class SharedNoise(IntegerNoise):
     """A mechanism that adds to the integer of each party a share of the noise of their sum.
 
-    Each party releases its own integer, and only the sum of all these is to be seen, as by secure aggregation.
+    Each party releases its own integer, and only the sum of all these is to be seen, as by secure aggregation. Releases
+    wrap around at the ends of int64, and are to be added up like that, modulo 2**64.
     """
 
     __slots__ = ("_parties",)
@@ -60,7 +61,7 @@ class SharedNoise(IntegerNoise):
         return self._parties
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error of the sum of all parties' releases by the smallest sufficient whole number.
+        """Bound the error of the sum of exactly `parties` releases by the smallest sufficient whole number.
 
         Parameters
         ----------
@@ -68,23 +69,53 @@ class SharedNoise(IntegerNoise):
         """
         return super().error(level)
 
+    def delta_for(self, epsilon: float, colluding: int = 0) -> float:
+        """Return a delta for which the sum is (epsilon, delta)-differentially private towards some parties.
+
+        Parameters
+        ----------
+        epsilon : as for `Gaussian.delta_for`
+        colluding : int, default 0
+            How many parties know each other's shares, or add none; fewer than all.
+
+        Returns
+        -------
+        delta : float, at most 1
+            The least one for one integer, and for a sensitivity of 1, rounded up; others are not covered.
+        """
+        return self._native.delta_for(epsilon, integer(colluding, "colluding", _PARTIES))
+
+    def epsilon_for(self, delta: float, colluding: int = 0) -> float:
+        """Return the least epsilon for which `delta_for` is at most ``delta``.
+
+        Parameters
+        ----------
+        delta : as for `Gaussian.epsilon_for`
+        colluding : as for `delta_for`
+        """
+        return self._native.epsilon_for(delta, integer(colluding, "colluding", _PARTIES))
+
 
 class Skellam(SharedNoise):
     """The Skellam mechanism, of one integer or of the sum of several parties' integers.
 
     Adds the difference of two Poisson variables of mean ``mu / parties``, exactly; the sum over all parties has mean
     ``mu``. That sum is (epsilon, delta)-differentially private for neighbouring data sets whose values differ by at
-    most ``sensitivity`` in one integer.
+    most ``sensitivity`` in one integer, where no party colludes or drops out.
 
     Parameters
     ----------
     epsilon, delta, sensitivity, parties : float and float, and int and int with a default of 1
-        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000.
-        Several integers are released together only with a sensitivity of 1.
+        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000. The
+        sensitivity is at most 4096. Several integers are released together only with a sensitivity of 1.
 
     Notes
     -----
-    Making the mechanism takes up to a second for the largest ``mu``. The scale is the mean of a party's two variables.
+    Making the mechanism takes up to some seconds for the largest ``mu`` and sensitivity. The scale is the mean of a
+    party's two variables.
+
+    Parties that drop out, and those that collude and subtract their own shares, leave less noise: see
+    `NegativeBinomialShares`.
 
     References
     ----------
@@ -118,24 +149,6 @@ class Skellam(SharedNoise):
         """The mean of each of the two Poisson variables of the sum, half of its variance."""
         return self.scale * self.parties
 
-    def delta_for(self, epsilon: float) -> float:
-        """Return the least delta for which the sum is (epsilon, delta)-differentially private, rounded up.
-
-        Parameters
-        ----------
-        epsilon : as for `Gaussian.delta_for`
-        """
-        return self._native.delta_for(epsilon, 1)
-
-    def epsilon_for(self, delta: float) -> float:
-        """Return the least epsilon for which the sum is (epsilon, delta)-differentially private, rounded up.
-
-        Parameters
-        ----------
-        delta : as for `Gaussian.epsilon_for`
-        """
-        return self._native.epsilon_for(delta, 1)
-
 
 class NegativeBinomialShares(SharedNoise):
     """Discrete Laplace noise that several parties add in shares.
@@ -152,8 +165,9 @@ class NegativeBinomialShares(SharedNoise):
     Notes
     -----
     Parties that drop out, and those that collude and subtract their own shares, leave less noise than that: `delta_for`
-    tells what it protects. With ``parties`` the number of those that are sure to report and not to collude, the others'
-    shares are noise that is not needed, and the sum is epsilon-differentially private towards all.
+    tells what it protects, for a sensitivity of up to 100. With ``parties`` the number of those that are sure to report
+    and not to collude, the sum is epsilon-differentially private towards the others; their shares only make it noisier
+    than the bounds of the error say.
 
     References
     ----------
@@ -180,29 +194,3 @@ class NegativeBinomialShares(SharedNoise):
             parties=parties,
         )
         self._parties = int(parties)
-
-    def delta_for(self, epsilon: float, colluding: int = 0) -> float:
-        """Return a delta for which the sum is (epsilon, delta)-differentially private towards some parties.
-
-        Parameters
-        ----------
-        epsilon : as for `Gaussian.delta_for`
-        colluding : int, default 0
-            How many parties know each other's shares, or add none; fewer than all.
-
-        Returns
-        -------
-        delta : float, at most 1
-            The least one for one integer, and for a sensitivity of 1, rounded up; others are not covered.
-        """
-        return self._native.delta_for(epsilon, integer(colluding, "colluding", _PARTIES))
-
-    def epsilon_for(self, delta: float, colluding: int = 0) -> float:
-        """Return the least epsilon for which `delta_for` is at most ``delta``.
-
-        Parameters
-        ----------
-        delta : as for `Gaussian.epsilon_for`
-        colluding : as for `delta_for`
-        """
-        return self._native.epsilon_for(delta, integer(colluding, "colluding", _PARTIES))

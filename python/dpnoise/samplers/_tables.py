@@ -38,7 +38,7 @@ def skellam(
     ----------
     mu : int, float or Fraction
         The mean of each Poisson variable, half of the variance: from 2**-40 to 90,000, taken at its exact value. The
-        tables of a new one take 2 to 200 ms.
+        tables of a new one take 2 to 400 ms.
     size, out, threads, rng : as for `geometric`
 
     Returns
@@ -111,7 +111,7 @@ def staircase(
     Parameters
     ----------
     epsilon : int, float or Fraction
-        From 2**-40 to 2**40, taken at its exact value.
+        At most 2**40, taken at its exact value.
     width : int
         The sensitivity, from 1 to ``3969 * epsilon / (44 + epsilon)``.
     inner : int

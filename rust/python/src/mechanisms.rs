@@ -200,7 +200,7 @@ impl Additive {
             Kind::Gaussian(gaussian) => gaussian.delta_for(epsilon, count),
             Kind::DiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
             Kind::TruncatedDiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
-            Kind::Skellam(skellam) => skellam.delta_for(epsilon),
+            Kind::Skellam(skellam) => skellam.delta_for(epsilon, count as u64),
             Kind::NegativeBinomialShares(shares) => shares.delta_for(epsilon, count as u64),
             _ => return Err(misfit()),
         }
@@ -213,7 +213,7 @@ impl Additive {
         match &self.0 {
             Kind::Gaussian(gaussian) => gaussian.epsilon_for(delta, count),
             Kind::DiscreteGaussian(gaussian) => gaussian.epsilon_for(delta, count),
-            Kind::Skellam(skellam) => skellam.epsilon_for(delta),
+            Kind::Skellam(skellam) => skellam.epsilon_for(delta, count as u64),
             Kind::NegativeBinomialShares(shares) => shares.epsilon_for(delta, count as u64),
             _ => return Err(misfit()),
         }

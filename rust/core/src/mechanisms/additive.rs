@@ -13,7 +13,7 @@ use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::{IntegerNoise, LastNoise, Symmetric};
 use crate::threads::{self, NOISE, Pause, go_on};
 
-/// The numbers that a mechanism takes and releases: [`Integers`], or [`Reals`](super::Reals) on their grids.
+/// The numbers that a mechanism takes and releases: [`Integers`], [`Residues`], or [`Reals`](super::Reals) on their grids.
 pub trait Numbers: Clone + Debug + Send + Sync {
     /// The type of a number.
     type Value: Copy + Default + Send + Sync;
@@ -60,6 +60,33 @@ impl Numbers for Integers {
 
     fn add((): &(), values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
         add_saturating(instruction_set::current()?, values, samples);
+        Ok(())
+    }
+}
+
+/// Integers modulo 2^64, as those that several parties add up: sums outside the range of 64 bits wrap around, so that the sum of
+/// all releases is a function of the sum of all values and all noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Residues;
+
+impl Numbers for Residues {
+    type Value = i64;
+    type Grid = ();
+
+    const ROUNDING: f64 = 0.0;
+
+    fn granularity((): &()) -> f64 {
+        1.0
+    }
+
+    fn check(_values: &[i64]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn add((): &(), values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
+        for (value, &sample) in values.iter_mut().zip(samples) {
+            *value = value.wrapping_add(sample);
+        }
         Ok(())
     }
 }

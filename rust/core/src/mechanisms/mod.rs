@@ -28,7 +28,7 @@ mod truncated_geometric;
 mod truncated_laplace;
 
 pub use crate::calibration::Method;
-pub use additive::{Additive, Calibration, Integers, Numbers, OnGrid};
+pub use additive::{Additive, Calibration, Integers, Numbers, OnGrid, Residues};
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;

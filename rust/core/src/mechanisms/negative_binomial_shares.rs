@@ -1,10 +1,9 @@
 //! Discrete Laplace noise in shares; `shares.md` has the proof.
 
-use core::cmp::Ordering;
-
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::additive::{Additive, Calibration, Integers, OnGrid, Residues};
+use super::skellam::honest;
 use crate::calibration::{certain_delta, least_epsilon};
 use crate::error::Error;
 use crate::params::{Delta, Epsilon};
@@ -19,7 +18,7 @@ use crate::samplers::{DiscreteLaplace, PartOf, Quotients, TableNoise};
 /// assert!(mechanism.delta_for(1.0, 10)? < 0.1); // where ten parties collude
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub type NegativeBinomialShares = Additive<SharesPrivacy, Integers>;
+pub type NegativeBinomialShares = Additive<SharesPrivacy, Residues>;
 
 /// The epsilon of the sum, and who adds to it.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +26,9 @@ pub struct SharesPrivacy {
     epsilon: Epsilon,
     parties: u64,
 }
+
+/// The largest sensitivity for which what colluding parties leave is computed, change by change.
+const MOST_CHANGES: u64 = 100;
 
 impl NegativeBinomialShares {
     /// The mechanism of which `parties` releases, added up, spend `epsilon` on integers whose L1 sensitivity is at most
@@ -36,7 +38,7 @@ impl NegativeBinomialShares {
     /// [`Error::Parameter`] for an epsilon that is not positive and finite, a sensitivity of 0, a scale
     /// sensitivity/epsilon outside [2^-40, 88], or a number of parties that is not from 1 to 2^32.
     pub fn new(epsilon: f64, sensitivity: u64, parties: u64) -> Result<Self, Error> {
-        Self::calibrated(SharesPrivacy { epsilon: Epsilon::new(epsilon)?, parties }, sensitivity, Integers)
+        Self::calibrated(SharesPrivacy { epsilon: Epsilon::new(epsilon)?, parties }, sensitivity, Residues)
     }
 
     /// The epsilon.
@@ -49,7 +51,8 @@ impl NegativeBinomialShares {
     /// their own shares: for one integer, or a sensitivity of 1; rounded up.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or unless fewer parties collude than there are.
+    /// [`Error::Parameter`] for an epsilon that is not positive and finite, a sensitivity above 100, or unless fewer parties
+    /// collude than there are.
     pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
         let (epsilon, curve) = (Epsilon::new(epsilon)?, self.curve(colluding)?);
         // All shares together are discrete Laplace noise.
@@ -60,36 +63,26 @@ impl NegativeBinomialShares {
     /// The least epsilon for which [`NegativeBinomialShares::delta_for`] is at most `delta`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or unless fewer parties collude than there are.
+    /// [`Error::Parameter`] for a delta that is not between 0 and 1, and as for [`NegativeBinomialShares::delta_for`].
     pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
         least_epsilon(Delta::new(delta)?, self.curve(colluding)?)
     }
 
     fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {
         let parties = self.privacy.parties;
-        if colluding >= parties {
-            return Err(Error::parameter("colluding", colluding, format!("below the number of parties, {parties}")));
+        let shares = honest(parties, colluding)?;
+        if self.sensitivity > MOST_CHANGES {
+            let allowed = format!("at most {MOST_CHANGES} for what colluding parties leave");
+            return Err(Error::parameter("sensitivity", self.sensitivity, allowed));
         }
         let scale = self.noise(1)?.scale().ratio();
-        let left = Quotients::Shares { scale, shares: parties - colluding, parties };
-        let sensitivity = self.sensitivity;
-        // The law is not log-concave: a smaller change might be worse.
-        Ok(move |epsilon: &Ball| {
-            let deltas = (1..=sensitivity).map(|change| left.delta(epsilon, change));
-            deltas.reduce(larger).unwrap_or_else(|| Ball::integer(0, epsilon.precision()))
-        })
+        let left = Quotients::Shares { scale, shares, parties };
+        let changes = 1..=self.sensitivity; // the law is not log-concave: a smaller change might be worse
+        Ok(move |epsilon: &Ball| left.delta(epsilon, changes.clone()))
     }
 }
 
-fn larger(a: Ball, b: Ball) -> Ball {
-    match a.compare(&b) {
-        Some(Ordering::Greater) => a,
-        Some(_) => b,
-        None => b.widened(&(&a - &b)),
-    }
-}
-
-impl Calibration<Integers> for SharesPrivacy {
+impl Calibration<Residues> for SharesPrivacy {
     type Noise = PartOf<DiscreteLaplace>;
     type Sensitivity = u64;
 
@@ -97,13 +90,8 @@ impl Calibration<Integers> for SharesPrivacy {
         false
     }
 
-    fn noise(
-        &self,
-        sensitivity: u64,
-        numbers: &Integers,
-        count: usize,
-    ) -> Result<OnGrid<Self::Noise, Integers>, Error> {
-        let whole = self.epsilon.noise(sensitivity, numbers, count)?.steps;
+    fn noise(&self, sensitivity: u64, _: &Residues, count: usize) -> Result<OnGrid<Self::Noise, Residues>, Error> {
+        let whole = self.epsilon.noise(sensitivity, &Integers, count)?.steps;
         let part = TableNoise::negative_binomial_share(whole.scale(), self.parties).map_err(|error| match error {
             Error::Parameter { parameter: "scale", value, .. } => {
                 let allowed = format!("such that sensitivity/epsilon is at most 88, not {value}");

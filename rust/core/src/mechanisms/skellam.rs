@@ -2,7 +2,7 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::additive::{Additive, Calibration, OnGrid, Residues};
 use super::staircase::check_count;
 use crate::calibration::{Goal, certain_delta, fits, least_epsilon};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::samplers::{PartOf, Quotients, TableNoise};
 /// let released = Skellam::new(1.0, 1e-6, 1, 10)?.release_one(37)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub type Skellam = Additive<SkellamPrivacy, Integers>;
+pub type Skellam = Additive<SkellamPrivacy, Residues>;
 
 /// An epsilon and a delta, and the noise of all parties together.
 #[derive(Clone, Copy, Debug)]
@@ -30,26 +30,28 @@ pub struct SkellamPrivacy {
 const RANGE: [f64; 2] = [1.0 / (1u64 << 40) as f64, TableNoise::LARGEST_MU as f64];
 const TOLERANCE: f64 = 1.0 / (1u64 << 12) as f64;
 
+/// The largest sensitivity: the time of a delta grows with it.
+const LARGEST: u64 = 1 << 12;
+
 impl Skellam {
     /// The mechanism of which `parties` releases, added up, spend `epsilon` and `delta` on an integer that changes by at most
     /// `sensitivity`, or for a sensitivity of 1 on integers of which one does.
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon that is not positive and finite, a delta that is not between 0 and 1, a
-    /// sensitivity of 0, an epsilon for which mu is above 90,000, or a number of parties that is not from 1 to 2^32.
+    /// sensitivity that is not from 1 to 4096, an epsilon for which mu is above 90,000, or a number of parties that is not from 1 to 2^32.
     pub fn new(epsilon: f64, delta: f64, sensitivity: u64, parties: u64) -> Result<Self, Error> {
         let goal = Goal::new(epsilon, delta)?;
-        if sensitivity == 0 {
-            return Err(Error::parameter("sensitivity", sensitivity, "a positive integer"));
+        if !(1..=LARGEST).contains(&sensitivity) {
+            return Err(Error::parameter("sensitivity", sensitivity, format!("an integer from 1 to {LARGEST}")));
         }
         if !(1..=1 << 32).contains(&parties) {
             return Err(Error::parameter("parties", parties, "from 1 to 2**32"));
         }
-        let is_enough = |mu: f64| fits(goal.delta, goal.epsilon, |epsilon| curve(epsilon, mu, sensitivity));
+        let is_enough = |mu| fits(goal.delta, goal.epsilon, |epsilon| curve(epsilon, exact(mu), sensitivity));
         let [least, mut high] = RANGE;
         let mut low = least * parties as f64; // the range is that of a share
-        // No noise with mu of 90,000 has a deviation as large as this sensitivity.
-        if sensitivity > 1 << 20 || !is_enough(high) {
+        if !is_enough(high) {
             let allowed =
                 format!("such that mu is at most {high} (delta is {delta:?}, and the sensitivity {sensitivity})");
             return Err(Error::parameter("epsilon", format!("{epsilon:?}"), allowed));
@@ -61,7 +63,7 @@ impl Skellam {
         // Rounded up to 21 bits, so that a share of it is a short fraction.
         let low_bits = (1 << 32) - 1;
         let mu = f64::from_bits((high.to_bits() + low_bits) & !low_bits);
-        Self::calibrated(SkellamPrivacy { goal, mu, parties }, sensitivity, Integers)
+        Self::calibrated(SkellamPrivacy { goal, mu, parties }, sensitivity, Residues)
     }
 
     /// The epsilon.
@@ -76,30 +78,55 @@ impl Skellam {
         self.privacy.goal.delta
     }
 
-    /// The least delta for which the sum of all parties' releases is (epsilon, delta)-differentially private, rounded up.
+    /// The least delta for which the sum of all parties' releases is (epsilon, delta)-differentially private towards
+    /// `colluding` parties, who know their own shares; rounded up.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite.
-    pub fn delta_for(&self, epsilon: f64) -> Result<f64, Error> {
-        Ok(certain_delta(Epsilon::new(epsilon)?, |epsilon| curve(epsilon, self.privacy.mu, self.sensitivity)))
+    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or unless fewer parties collude than there are.
+    pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
+        Ok(certain_delta(Epsilon::new(epsilon)?, self.curve(colluding)?))
     }
 
     /// The least epsilon for which [`Skellam::delta_for`] is at most `delta`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1.
-    pub fn epsilon_for(&self, delta: f64) -> Result<f64, Error> {
-        least_epsilon(Delta::new(delta)?, |epsilon| curve(epsilon, self.privacy.mu, self.sensitivity))
+    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or unless fewer parties collude than there are.
+    pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
+        least_epsilon(Delta::new(delta)?, self.curve(colluding)?)
+    }
+
+    fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {
+        let SkellamPrivacy { mu, parties, .. } = self.privacy;
+        let (left, sensitivity) = (share(mu, honest(parties, colluding)?, parties), self.sensitivity);
+        Ok(move |epsilon: &Ball| curve(epsilon, left, sensitivity))
     }
 }
 
-/// The delta for one integer.
-fn curve(epsilon: &Ball, mu: f64, sensitivity: u64) -> Ball {
-    let mu = Ratio::from_f64(mu).expect("a positive double in range");
-    Quotients::Skellam { mu }.delta(epsilon, sensitivity)
+/// How many of the parties do not collude.
+pub(super) fn honest(parties: u64, colluding: u64) -> Result<u64, Error> {
+    parties
+        .checked_sub(colluding)
+        .filter(|&honest| honest > 0)
+        .ok_or_else(|| Error::parameter("colluding", colluding, format!("below the number of parties, {parties}")))
 }
 
-impl Calibration<Integers> for SkellamPrivacy {
+fn exact(mu: f64) -> Ratio {
+    Ratio::from_f64(mu).expect("a positive double in range")
+}
+
+/// The mean of so many of the parties' shares.
+fn share(mu: f64, shares: u64, parties: u64) -> Ratio {
+    let (mu, [shares, parties]) = (exact(mu), [shares, parties].map(u128::from));
+    Ratio::new(mu.numerator() * shares, mu.denominator() * parties).expect("mu has 21 bits")
+}
+
+/// The delta for one integer.
+fn curve(epsilon: &Ball, mu: Ratio, sensitivity: u64) -> Ball {
+    // The law is log-concave: the largest change is the worst.
+    Quotients::Skellam { mu }.delta(epsilon, sensitivity..=sensitivity)
+}
+
+impl Calibration<Residues> for SkellamPrivacy {
     type Noise = PartOf<TableNoise>;
     type Sensitivity = u64;
 
@@ -107,11 +134,10 @@ impl Calibration<Integers> for SkellamPrivacy {
         sensitivity > 1
     }
 
-    fn noise(&self, sensitivity: u64, _: &Integers, count: usize) -> Result<OnGrid<Self::Noise, Integers>, Error> {
+    fn noise(&self, sensitivity: u64, _: &Residues, count: usize) -> Result<OnGrid<Self::Noise, Residues>, Error> {
         check_count(sensitivity, count)?;
         let whole = Scale::from_f64(self.mu)?;
-        let part = Ratio::new(self.parties.into(), 1).and_then(|parties| whole.ratio().checked_div(parties));
-        let part = Scale::new(part.expect("parts of less than 120 bits"))?;
+        let part = Scale::new(share(self.mu, 1, self.parties))?;
         let steps = PartOf { part: TableNoise::skellam(part)?, whole: TableNoise::skellam(whole)? };
         Ok(OnGrid { steps, grid: () })
     }

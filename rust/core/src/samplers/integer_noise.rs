@@ -83,12 +83,16 @@ impl IntegerNoise {
     /// The distribution under the condition that the magnitude is at most `radius`: samples beyond are drawn again.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a radius below the scale, where most samples could be beyond it, of 0, or above 2^62.
+    /// [`Error::Parameter`] for a radius below the scale, or the median of the magnitude of noise from tables, where most
+    /// samples could be beyond it, of 0, or above 2^62.
     pub fn truncated(self, radius: u64) -> Result<Self, Error> {
         let scale = self.scale.ratio();
-        let least = scale.numerator().div_ceil(scale.denominator());
-        if u128::from(radius) < least || radius > LARGEST_RADIUS {
-            return Err(Error::parameter("radius", radius, format!("from {least} (the scale, rounded up) to 2**62")));
+        let (least, what) = match self.quantile_of_pages(0.5) {
+            Some(median) => (median.max(1), "the median of the magnitude, or 1"),
+            None => (scale.numerator().div_ceil(scale.denominator()) as u64, "the scale, rounded up"),
+        };
+        if !(least..=LARGEST_RADIUS).contains(&radius) {
+            return Err(Error::parameter("radius", radius, format!("from {least} ({what}) to 2**62")));
         }
         Ok(Self { radius: Some(radius), ..self })
     }
@@ -114,9 +118,9 @@ impl IntegerNoise {
         }
     }
 
-    /// The probabilities of the magnitudes, up to one beyond which less than 2^-62 is, where the noise is drawn by pages.
-    pub(super) fn probabilities(&self) -> Vec<f64> {
-        if let Engine::Pages(pages) = &self.engine { pages.probabilities() } else { Vec::new() }
+    /// The smallest t with P(|x| <= t) >= `level`, in floating point, where the noise is drawn by pages.
+    pub(super) fn quantile_of_pages(&self, level: f64) -> Option<u64> {
+        if let Engine::Pages(pages) = &self.engine { Some(pages.magnitude_quantile(level)) } else { None }
     }
 
     /// Fills `out` as [`Sampler::fill_with`] does, and counts what is rare. Magnitudes above `i64::MAX` saturate; at the

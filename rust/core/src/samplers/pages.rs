@@ -62,14 +62,14 @@ impl Probabilities {
     }
 }
 
-/// For each probability as many words as are below it, and the others for the rest; or `None` where the balls do not decide them.
+/// For each probability that many words less a half, rounded down, and the others for the rest; or `None` where the balls do
+/// not decide them.
 fn counts(probabilities: &[Ball]) -> Option<[u64; ENTRIES]> {
     let mut counts = [0; ENTRIES];
     for (count, probability) in counts.iter_mut().zip(&probabilities[..REST]) {
-        // A probability of 1 leaves a word for the rest, too.
-        let words = |floor: i64| floor.max(0).cast_unsigned().min(TOTAL - 1);
-        let (low, high) = in_words(probability).floors()?;
-        *count = Some(words(low)).filter(|&count| count == words(high))?;
+        let half = Ball::integer(1, probability.precision()).scaled(-1);
+        let (low, high) = (&in_words(probability) - &half).floors()?;
+        *count = Some(low.max(0).cast_unsigned()).filter(|&count| count == high.max(0).cast_unsigned())?;
     }
     counts[REST] = TOTAL - counts.iter().sum::<u64>();
     Some(counts)
@@ -80,11 +80,11 @@ fn in_words(probability: &Ball) -> Ball {
     probability.scaled(TOTAL.ilog2().into())
 }
 
-/// What its count of words leaves of an entry's probability for the rest.
+/// What its count of words leaves of an entry's probability for the rest, at most 3/2, behind a 2 that it is a share of.
 fn rest_of(probabilities: &[Ball], counts: &[u64; ENTRIES], entry: usize, limbs: usize) -> (Interval, Interval) {
     let count = if entry == REST { 0 } else { counts[entry] };
-    let one = Ball::integer(1, 64);
-    (one.interval(limbs), (&in_words(&probabilities[entry]) - &one.times(count)).interval(limbs))
+    let [two, count] = [2, count].map(|words| Ball::integer(words, 64));
+    (two.interval(limbs), (&in_words(&probabilities[entry]) - &count).interval(limbs))
 }
 
 impl Pages {
@@ -104,7 +104,7 @@ impl Pages {
         };
         let mut limbs = FIRST_LIMBS;
         let first = Probabilities::new(law, pages, limbs);
-        // What no entry has must be a word at most, too, for the coins of `rest`.
+        // What no page has must be less than a word, too, for the coins of `rest`.
         if !(&Ball::integer(1, 64) - &in_words(&first.pages[REST])).is_positive() {
             return None;
         }
@@ -119,13 +119,20 @@ impl Pages {
         Some(Self { law, tables, counts, first })
     }
 
-    /// The probabilities of the magnitudes on the pages, rounded up.
-    pub(super) fn probabilities(&self) -> Vec<f64> {
+    /// The smallest t with P(|x| <= t) >= `level`, in floating point.
+    pub(super) fn magnitude_quantile(&self, level: f64) -> u64 {
         let Probabilities { pages, entries } = &self.first;
         let of_page = |(page, entries): (&Ball, &Vec<Ball>)| {
             entries[..REST].iter().map(|entry| (page * entry).upper_f64()).collect::<Vec<_>>()
         };
-        pages.iter().zip(entries).flat_map(of_page).collect()
+        let probabilities: Vec<f64> = pages.iter().zip(entries).flat_map(of_page).collect();
+        // From the largest magnitude down, until more than 1 - level are beyond the next smaller one.
+        let mut beyond = 0.0;
+        let larger = probabilities.iter().rev().take_while(|&probability| {
+            beyond += probability;
+            beyond <= 1.0 - level
+        });
+        (probabilities.len() - 1).saturating_sub(larger.count()) as u64
     }
 
     /// Fills `out`; where it fails, only in part.

@@ -1,5 +1,8 @@
 //! Symmetric laws that are given by the quotients of neighbouring probabilities; `pages.md` derives them.
 
+use core::cmp::Ordering;
+use core::ops::RangeInclusive;
+
 use dpnoise_kernels::arith::ball::Ball;
 
 use crate::params::Ratio;
@@ -43,22 +46,35 @@ impl Quotients {
         ((span + 1.0) * (0.7 * bits as f64 + 50.0)) as u64
     }
 
-    /// The sum of all P(y) - e^epsilon P(y - shift) that are positive: the delta for one integer that changes by `shift`.
-    pub(crate) fn delta(self, epsilon: &Ball, shift: u64) -> Ball {
+    /// For a change of one integer by 1 to `most`, the largest sum of all P(y) - e^epsilon P(y - change) that are positive: delta.
+    pub(crate) fn delta(self, epsilon: &Ball, changes: RangeInclusive<u64>) -> Ball {
         let precision = epsilon.precision();
-        let count = (self.reach(precision) + shift) as usize;
+        let count = (self.reach(precision) + changes.end()) as usize;
         let (masses, beyond) = self.masses(count, precision);
         let zero = Ball::integer(0, precision);
-        let unknown = Ball::hull(&zero, &beyond);
-        let mass = |y: i64| {
-            let mass = masses.get(y.unsigned_abs() as usize).unwrap_or(&unknown);
-            mass.scaled(-i64::from(y != 0))
+        let mass = |y: i64| masses.get(y.unsigned_abs() as usize).map(|mass| mass.scaled(-i64::from(y != 0)));
+        // Delta falls as epsilon grows.
+        let limit = Ball::integer(1u64 << 40, precision);
+        let factor = if (epsilon - &limit).is_positive() { limit.exp() } else { epsilon.exp() };
+        let excess = |own: &Ball, other: Option<Ball>| {
+            let value = other.as_ref().map(|other| own - &(&factor * other));
+            match value {
+                Some(value) if value.is_positive() => value,
+                Some(value) if value.is_negative() => zero.clone(),
+                // It is no more than P(y), which says more where the other one is not known well.
+                Some(value) if other.is_some_and(|other| other.accuracy() > 8) => Ball::hull(&zero, &value),
+                _ => Ball::hull(&zero, own),
+            }
         };
-        let factor = epsilon.exp();
         let end = count as i64;
-        let differences = (1 - end..end).map(|y| positive(&(&mass(y) - &(&factor * &mass(y - shift as i64)))));
-        let sum = differences.fold(unknown.clone(), |sum, difference| &sum + &difference);
-        sum.divided_by(&masses.iter().fold(beyond, |total, mass| &total + mass))
+        let magnitudes: Vec<Ball> = (0..end).filter_map(mass).collect();
+        let delta = |change: u64| {
+            let excesses =
+                (1 - end..end).map(|y| excess(&magnitudes[y.unsigned_abs() as usize], mass(y - change as i64)));
+            excesses.fold(Ball::hull(&zero, &beyond), |sum, excess| &sum + &excess)
+        };
+        let worst = changes.map(delta).reduce(larger).unwrap_or_else(|| zero.clone());
+        worst.divided_by(&masses.iter().fold(beyond.clone(), |total, mass| &total + mass))
     }
 
     /// The quotients from 1 to `count` and some further ones, and how many times the last mass all that follow have at most.
@@ -97,20 +113,16 @@ impl Quotients {
     }
 }
 
-/// What is above 0 of a number.
-fn positive(value: &Ball) -> Ball {
-    let zero = Ball::integer(0, value.precision());
-    if value.is_positive() {
-        value.clone()
-    } else if value.is_negative() {
-        zero
-    } else {
-        Ball::hull(&zero, value)
+fn larger(a: Ball, b: Ball) -> Ball {
+    match a.compare(&b) {
+        Some(Ordering::Greater) => a,
+        Some(_) => b,
+        None => b.widened(&(&a - &b)),
     }
 }
 
 /// The quotients from 1 to `last`, each by the next: one chain from 0 and one from 1 have each of them between themselves. Where
-/// a chain is above 1, 1 is nearer.
+/// a chain is certainly above 1, 1 is nearer.
 fn backwards(last: u64, precision: u64, quotient: impl Fn(u64, &Ball) -> Ball) -> Vec<Ball> {
     let one = Ball::integer(1, precision);
     let mut ends = [Ball::integer(0, precision), one.clone()];
@@ -119,7 +131,7 @@ fn backwards(last: u64, precision: u64, quotient: impl Fn(u64, &Ball) -> Ball) -
         .map(|x| {
             ends = ends.each_ref().map(|end| {
                 let value = quotient(x, end);
-                if (&value - &one).is_negative() { value } else { one.clone() }
+                if (&value - &one).is_positive() { one.clone() } else { value }
             });
             Ball::hull(&ends[0], &ends[1])
         })

@@ -8,7 +8,7 @@ use super::symmetric::Symmetric;
 use crate::error::Error;
 use crate::params::{Scale, check_level};
 
-/// A symmetric distribution on the integers whose probabilities stand in a table: it is prepared in 1 to 100 milliseconds.
+/// A symmetric distribution on the integers whose probabilities stand in a table: it is prepared in 1 to 400 milliseconds.
 ///
 /// ```
 /// use dpnoise_core::{params::Scale, samplers::{Sampler, TableNoise}};
@@ -81,14 +81,7 @@ fn at_most(scale: Scale, name: &'static str, most: u32) -> Result<(), Error> {
 impl Symmetric for TableNoise {
     fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
         check_level(level)?;
-        let probabilities = self.probabilities();
-        // From the largest magnitude down, until more than 1 - level are beyond the next smaller one.
-        let mut beyond = 0.0;
-        let larger = probabilities.iter().rev().take_while(|&probability| {
-            beyond += probability;
-            beyond <= 1.0 - level
-        });
-        Ok((probabilities.len() - 1).saturating_sub(larger.count()) as f64)
+        Ok(self.quantile_of_pages(level).map_or(f64::NAN, |quantile| quantile as f64))
     }
 }
 
