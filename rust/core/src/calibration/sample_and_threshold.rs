@@ -294,7 +294,7 @@ mod tests {
     /// The rate's bound is then ln(1/(1 - rate)) = epsilon, which the first precision does not tell from a smaller one.
     #[test]
     fn a_rate_that_is_found_is_not_above_its_bound() {
-        for epsilon in [2.358986698508953e-9, 2.3589918715336406e-9, 1e-3, 0.7] {
+        for epsilon in [2.358_986_698_508_953e-9, 2.358_991_871_533_640_6e-9, 1e-3, 0.7] {
             let found = SampleAndThreshold::for_threshold(epsilon, 0.1, 1, Relation::Substitute).unwrap();
             assert!(found.delta(epsilon).is_ok_and(|delta| delta <= 0.1), "{epsilon}");
         }
