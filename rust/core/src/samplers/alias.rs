@@ -54,47 +54,62 @@ impl Place {
         Some(steps[..=last].iter().enumerate().map(place).collect())
     }
 
-    /// Numbers proportional to the probabilities of the entries below 63 and of all others together, and their sum.
-    fn masses<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> (Vec<Interval<L>>, Interval<L>) {
-        let limbs = constants.limbs();
-        // A Gaussian is below 2^(-64 k^2) from 63 k on, and all of it from there on is below twice that.
-        let count = match (self.open, density.shape()) {
-            (true, Shape::Gaussian) => REST * (limbs - 1).isqrt() + REST,
-            _ => ENTRIES,
-        };
-        let mut masses = density.at_bins(count, self.step, |_| 0, constants);
-        match (self.open, density.shape()) {
-            // In units of the sum of f(step e) over all e, which is 1/(1 - f(step)).
-            (true, Shape::Exponential) => {
-                let unit = masses[1].complement();
-                masses[..REST].iter_mut().for_each(|mass| *mass = mass.times(&unit));
-            }
-            (true, Shape::Gaussian) => {
-                let tail = masses.drain(REST + 1..).collect::<Vec<_>>();
-                masses[REST] = tail.iter().fold(masses[REST].clone(), Interval::plus);
-                masses[REST].high = masses[REST].high.clone().plus_ulps(2);
-            }
-            (false, _) => masses[REST] = Interval::exact(Fixed::zero(limbs)),
+    /// The probabilities of the entries below 63 and of all others together.
+    fn probabilities<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Vec<Interval<L>> {
+        match density.shape() {
+            Shape::Exponential => self.of_exponential(density, constants),
+            Shape::Gaussian => self.of_gaussian(density, constants),
         }
+    }
+
+    /// With q = f(step): 0 has (1 - q) / (1 + q) where there are signs, and the others 2 q^e times that, but for the factor
+    /// 1 / (1 - q^62) where the last entry is 62; without signs entry e has (1 - q) q^e, and the factor is 1 / (1 - q^63).
+    fn of_exponential<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Vec<Interval<L>> {
+        let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
+        let q = density.at(self.step, constants);
+        let (scale, entries) =
+            if self.signed { (one.plus(&q).reciprocal_vartime(), REST as u64 - 1) } else { (one, REST as u64) };
+        let zero = q.complement().times(&scale);
+        let mut first = zero.clone().times_integer(1 + u64::from(self.signed));
+        if !self.open {
+            // The difference is from 1/90 to 1, since trials would be used for a larger scale.
+            let all = density.at(entries * self.step, constants).complement();
+            first = first.times(&all.times_integer(64).reciprocal_vartime()).times_integer(64);
+        }
+        let mut probabilities = density.at_bins(ENTRIES, self.step, first, |_| 0, constants);
         if self.signed {
-            if !self.open {
-                masses[0] = masses[REST - 1].complement();
-            }
-            masses[1..].iter_mut().for_each(|mass| *mass = mass.clone().times_integer(2));
+            probabilities[0] = zero;
         }
-        let sum = masses[1..].iter().fold(masses[0].clone(), Interval::plus);
-        (masses, sum)
+        probabilities[REST] = if self.open {
+            let beyond = density.at(REST as u64 * self.step, constants).times(&scale);
+            beyond.times_integer(1 + u64::from(self.signed))
+        } else {
+            Interval::exact(Fixed::zero(constants.limbs()))
+        };
+        probabilities
+    }
+
+    fn of_gaussian<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Vec<Interval<L>> {
+        let limbs = constants.limbs();
+        let one = Interval::exact(Fixed::from_integer(1, limbs));
+        // It is below 2^(-64 k^2) from 63 k on, and all of it from there on is below twice that.
+        let count = REST * (limbs - 1).isqrt() + REST;
+        let mut masses = density.at_bins(count, self.step, one, |_| 0, constants);
+        let tail = masses.drain(REST + 1..).collect::<Vec<_>>();
+        masses[REST] = tail.iter().fold(masses[REST].clone(), Interval::plus);
+        masses[REST].high = masses[REST].high.clone().plus_ulps(2);
+        masses[1..].iter_mut().for_each(|mass| *mass = mass.clone().times_integer(2));
+        let inverse = masses[1..].iter().fold(masses[0].clone(), Interval::plus).reciprocal_vartime();
+        masses.iter().map(|mass| mass.times(&inverse)).collect()
     }
 
     /// For each entry the largest whole number below its probability times 2^62, and for 63 what is left; or `None` when
     /// the precision does not decide them.
     fn counts<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Option<[u64; ENTRIES]> {
-        let (masses, sum) = self.masses(density, constants);
-        let inverse = Interval { low: sum.high.reciprocal_vartime(), high: sum.low.reciprocal_vartime().plus_ulps(4) };
         let below = |x: &Fixed<L>| (x.integer() + u64::from(!x.is_whole())).clamp(1, TOTAL) - 1;
         let mut counts = [0; ENTRIES];
-        for (count, mass) in counts.iter_mut().zip(&masses[..REST]) {
-            let scaled = mass.times(&inverse).times_integer(TOTAL);
+        for (count, probability) in counts.iter_mut().zip(self.probabilities(density, constants)).take(REST) {
+            let scaled = probability.times_integer(TOTAL);
             *count = Some(below(&scaled.low)).filter(|&count| count == below(&scaled.high))?;
         }
         counts[REST] = TOTAL - counts.iter().sum::<u64>();
@@ -107,7 +122,7 @@ impl Alias {
     /// Gaussian.
     pub(super) fn new(law: &Law, signed: bool) -> Option<Self> {
         let places = Place::all(law, signed)?;
-        let counts = counts(&places, law, Constants::short()).unwrap_or_else(|| {
+        let counts = counts(&places, law, Constants::shorter()).unwrap_or_else(|| {
             let mut limbs = FIRST_LIMBS;
             loop {
                 limbs *= 2;
@@ -170,10 +185,10 @@ impl Alias {
     fn rest<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, digit: usize) -> Result<u64, Error> {
         let (place, counts) = (self.places[digit], &self.counts[digit]);
         let entry = rest(rng, |entry, constants| {
-            let (mut masses, sum) = place.masses(&self.law.density(constants), constants);
-            let count = if entry == REST { 0 } else { counts[entry] };
-            let rest = masses.swap_remove(entry).times_integer(TOTAL).minus(&sum.clone().times_integer(count));
-            (sum, rest)
+            let mut probabilities = place.probabilities(&self.law.density(constants), constants);
+            let whole = |number| Interval::exact(Fixed::from_integer(number, constants.limbs()));
+            let count = whole(if entry == REST { 0 } else { counts[entry] });
+            (whole(1), probabilities.swap_remove(entry).times_integer(TOTAL).minus(&count))
         })?;
         if entry == REST { self.tail(rng, place) } else { Ok(entry as u64) }
     }

@@ -122,17 +122,18 @@ impl<L: Limbs> Density<L> {
         }
     }
 
-    /// Bounds of f at the beginning of the first `count` bins, each from the one before by the ratio f(x + d) / f(x), where d is the
+    /// Bounds of `first` times f at the beginning of the first `count` bins, each from the one before by the ratio f(x + d) / f(x), where d is the
     /// width of the bin: `unit` times 2^`exponent(bin)`, which never falls. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
     /// a constant factor, f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
     pub(super) fn at_bins(
         &self,
         count: usize,
         unit: u64,
+        first: Interval<L>,
         exponent: impl Fn(u32) -> u32,
         constants: &Constants<L>,
     ) -> Vec<Interval<L>> {
-        let mut value = Interval::exact(Fixed::from_integer(1, constants.limbs()));
+        let mut value = first;
         let mut ratio = self.at(unit, constants);
         let mut bend = (self.shape == Shape::Gaussian).then(|| ratio.times(&ratio));
         let bent = |ratio: &Interval<L>, bend: &Option<Interval<L>>| {
@@ -198,7 +199,8 @@ mod tests {
         for (shape, scale) in [(Shape::Exponential, 37), (Shape::Gaussian, 150)] {
             let density = Density::new(shape, Ratio::new(scale, 3).unwrap(), constants);
             for shift in [0, 2] {
-                let bins = density.at_bins(BINS, 1 << shift, |bin| Layout::bin_start(bin).1, constants);
+                let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
+                let bins = density.at_bins(BINS, 1 << shift, one, |bin| Layout::bin_start(bin).1, constants);
                 for (bin, chained) in (0..).zip(bins) {
                     let direct = density.at(Layout::bin_start(bin).0 << shift, constants);
                     assert!(!direct.high.is_less(&chained.low) && !chained.high.is_less(&direct.low), "{shift} {bin}");

@@ -5,7 +5,7 @@
 
 use dpnoise_kernels::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
 use dpnoise_kernels::arith::exp::Constants;
-use dpnoise_kernels::arith::fixed::Limbs;
+use dpnoise_kernels::arith::fixed::{Fixed, Limbs};
 use dpnoise_kernels::arith::interval::Interval;
 use dpnoise_kernels::arith::power_of_two;
 
@@ -68,6 +68,7 @@ pub(super) fn tables<L: Limbs>(
     let starts = Density::new(shape, scale, constants).at_bins(
         BINS,
         1 << layout.shift,
+        Interval::exact(Fixed::from_integer(1, constants.limbs())),
         |bin| Layout::bin_start(bin).1,
         constants,
     );
@@ -128,7 +129,6 @@ mod tests {
     use super::*;
     use crate::params::Scale;
     use dpnoise_kernels::arith::exp::FIRST_LIMBS;
-    use dpnoise_kernels::arith::fixed::Fixed;
 
     #[test]
     fn the_tail_begins_where_it_should() {

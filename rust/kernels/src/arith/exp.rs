@@ -53,6 +53,17 @@ impl Constants<Short> {
     }
 }
 
+/// The limbs of shorter numbers: 128 bits decide questions about numbers that few operations make.
+pub type Shorter = [u64; 3];
+
+impl Constants<Shorter> {
+    /// The constants for shorter numbers, computed once per process.
+    pub fn shorter() -> &'static Self {
+        static SHORTER: OnceLock<Constants<Shorter>> = OnceLock::new();
+        SHORTER.get_or_init(|| Self::new(size_of::<Shorter>() / 8 - 1))
+    }
+}
+
 impl<L: Limbs> Constants<L> {
     /// The constants with `limbs` fractional limbs.
     #[must_use]

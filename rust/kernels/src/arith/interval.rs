@@ -55,6 +55,12 @@ impl<L: Limbs> Interval<L> {
         Self { low: self.low.times_integer(factor), high: self.high.times_integer(factor) }
     }
 
+    /// `1 / self`, for a public number as for [`Fixed::reciprocal_vartime`].
+    #[must_use]
+    pub fn reciprocal_vartime(&self) -> Self {
+        Self { low: self.high.reciprocal_vartime(), high: self.low.reciprocal_vartime().plus_ulps(4) }
+    }
+
     /// The number, which must be positive, rounded up to an integer; or `None` when the bounds do not decide it.
     #[must_use]
     pub fn ceiling(&self) -> Option<u64> {
