@@ -147,14 +147,17 @@ pub(crate) fn encode_rows<T>(
     values: &[i64],
     width: usize,
     at: usize,
-    mut chunk: &mut [T],
+    chunk: &mut [T],
     encode: impl Fn(i64, usize, &mut [T]),
 ) {
-    let (mut row, mut start) = (at / width, at % width);
-    while !chunk.is_empty() {
-        let (part, rest) = chunk.split_at_mut(chunk.len().min(width - start));
-        encode(values[row], start, part);
-        (row, start, chunk) = (row + 1, 0, rest);
+    let (mut row, start) = (at / width, at % width);
+    let (first, rows) = chunk.split_at_mut(if start > 0 { chunk.len().min(width - start) } else { 0 });
+    if start > 0 {
+        encode(values[row], start, first);
+        row += 1;
+    }
+    for (&value, part) in values[row..].iter().zip(rows.chunks_mut(width)) {
+        encode(value, 0, part);
     }
 }
 
