@@ -32,6 +32,60 @@ pub fn flip(instructions: InstructionSet, planes: u32, p: u64, q: u64, random: &
     dispatch!(instructions, flip_tiles(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]));
 }
 
+/// Writes a row of `width` bytes for each of `values`, the least significant bit of a byte first, with only the value's bit
+/// set; the last row may be cut off.
+///
+/// # Panics
+/// When `width` is 0.
+pub fn one_hot(instructions: InstructionSet, values: &[i64], width: usize, rows: &mut [u8]) {
+    assert!(width > 0);
+    dispatch!(instructions, one_hot_rows(values: &[i64], width: usize, rows: &mut [u8]));
+}
+
+/// # Safety
+/// The CPU has the instruction set.
+#[inline(always)]
+unsafe fn one_hot_rows<S: Vectors>(values: &[i64], width: usize, rows: &mut [u8]) {
+    // Plain code, which the compiler vectorises: several rows at once where they are short and their width is known to it.
+    let whole = match width {
+        4 => short_rows::<4>(values, rows),
+        8 => short_rows::<8>(values, rows),
+        16 => short_rows::<16>(values, rows),
+        32 => short_rows::<32>(values, rows),
+        _ => 0,
+    };
+    for (row, &value) in rows[whole * width..].chunks_mut(width).zip(&values[whole..]) {
+        one_hot_part(value, 0, row);
+    }
+}
+
+/// Writes the rows of one width that are not cut off, and returns their number.
+#[inline(always)]
+fn short_rows<const WIDTH: usize>(values: &[i64], rows: &mut [u8]) -> usize {
+    let (rows, _) = rows.as_chunks_mut::<WIDTH>();
+    for (row, &value) in rows.iter_mut().zip(values) {
+        one_hot_part(value, 0, row);
+    }
+    rows.len()
+}
+
+/// Writes the bytes from `start` on of the one-hot row of `value`: every word is compared, none is addressed by value.
+#[inline(always)]
+pub fn one_hot_part(value: i64, start: usize, part: &mut [u8]) {
+    let target = (value as u64).wrapping_sub(8 * start as u64);
+    let (target_word, bit) = (target >> 6, 1 << (target & 63));
+    let word = |i: usize| {
+        let difference = i as u64 ^ target_word;
+        bit & ((difference | difference.wrapping_neg()) >> 63).wrapping_sub(1)
+    };
+    let (words, rest) = part.as_chunks_mut();
+    let last = word(words.len()).to_le_bytes();
+    for (i, bytes) in words.iter_mut().enumerate() {
+        *bytes = word(i).to_le_bytes();
+    }
+    rest.iter_mut().zip(last).for_each(|(byte, last)| *byte = last);
+}
+
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]

@@ -18,6 +18,7 @@
 //! A report is the row in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
 //! row, its reports, and then those with each bit set.
 
+use dpnoise_kernels::arch::planes;
 use dpnoise_kernels::memory::collected;
 
 use crate::error::Error;
@@ -26,7 +27,7 @@ use crate::local::chance::mixture::{index_bytes, uniform};
 use crate::local::estimate::Estimate;
 use crate::local::family::Family;
 use crate::local::parameters::{Arguments, Parameter};
-use crate::local::reports::bits::{CHUNK_BYTES, encode_part};
+use crate::local::reports::bits::CHUNK_BYTES;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::{self, Row, Sketch};
 use crate::local::spec::{Field, Given};
@@ -135,7 +136,7 @@ impl Family for CountMeanSketch {
             let (rows, private) = (&mut rows[..values.len()], &mut private[..values.len() * bits_bytes]);
             uniform(rng, self.sketch.rows(), rows)?;
             for ((&value, &row), bits) in values.iter().zip(&*rows).zip(private.chunks_exact_mut(bits_bytes)) {
-                encode_part(self.sketch.hash(row as u32).column(value).into(), 0, bits);
+                planes::one_hot_part(self.sketch.hash(row as u32).column(value).into(), 0, bits);
             }
             flipper.flip(rng, private)?;
             cohorts::write(rows, private, out);

@@ -19,6 +19,7 @@ use rand_core::TryCryptoRng;
 
 use crate::calibration::Blanket;
 use crate::error::Error;
+use crate::instruction_set;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
@@ -311,8 +312,8 @@ impl<K: Kind> Family for Unary<K> {
     fn randomise(&self, rng: &mut AnyRng<'_>, values: Encoded<'_>, first: usize, out: &mut [u8]) -> Result<(), Error> {
         match values {
             Encoded::Not(values) => {
-                let width = self.report_bytes();
-                self.fill(rng, first, out, |at, chunk| encode_from(values, width, at, chunk))
+                let (instructions, width) = (instruction_set::current()?, self.report_bytes());
+                self.fill(rng, first, out, |at, chunk| encode_from(instructions, values, width, at, chunk))
             }
             Encoded::Already(rows) => {
                 self.fill(rng, first, out, |at, chunk| chunk.copy_from_slice(&rows[at..at + chunk.len()]))

@@ -1,15 +1,14 @@
 //! Reports that are a bit for each value, least significant bit of a byte first: one-hot rows, and rows of flipped
 //! bits.
 
-use dpnoise_kernels::arch::planes::TILE_BYTES;
+use dpnoise_kernels::arch::planes::{self, TILE_BYTES};
 use dpnoise_kernels::arch::popcount::add_column_counts;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arith::mask;
 use dpnoise_kernels::memory::{room, zeroed};
 
 use super::Reports;
 use crate::error::Error;
-use crate::instruction_set::InstructionSet;
+use crate::instruction_set::{self, InstructionSet};
 use crate::local::values::{check_below, check_out};
 
 /// The rows that are searched for malformed ones at once, before the well-formed ones are counted together: enough for
@@ -132,13 +131,14 @@ pub fn one_hot(k: u32, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
     let width = Bits(k).width();
     check_below(k, values)?;
     check_out(out, values.len(), width)?;
-    encode_from(values, width, 0, out);
+    planes::one_hot(instruction_set::current()?, values, width, out);
     Ok(())
 }
 
 /// Writes the bytes of the one-hot matrix of `values` that begin at byte `at` to `chunk`.
-pub(crate) fn encode_from(values: &[i64], width: usize, at: usize, chunk: &mut [u8]) {
-    encode_rows(values, width, at, chunk, encode_part);
+pub(crate) fn encode_from(instructions: InstructionSet, values: &[i64], width: usize, at: usize, chunk: &mut [u8]) {
+    let (values, rows) = encode_first(values, width, at, chunk, planes::one_hot_part);
+    planes::one_hot(instructions, values, width, rows);
 }
 
 /// Calls `encode(value, start, part)` for the parts of rows of `width` items that a chunk is made of, which begins at
@@ -150,28 +150,27 @@ pub(crate) fn encode_rows<T>(
     chunk: &mut [T],
     encode: impl Fn(i64, usize, &mut [T]),
 ) {
-    let (mut row, start) = (at / width, at % width);
-    let (first, rows) = chunk.split_at_mut(if start > 0 { chunk.len().min(width - start) } else { 0 });
-    if start > 0 {
-        encode(values[row], start, first);
-        row += 1;
-    }
-    for (&value, part) in values[row..].iter().zip(rows.chunks_mut(width)) {
+    let (values, rows) = encode_first(values, width, at, chunk, &encode);
+    for (&value, part) in values.iter().zip(rows.chunks_mut(width)) {
         encode(value, 0, part);
     }
 }
 
-/// Writes the bytes from `start` on of the one-hot row of `value`: every word is compared, none is addressed by value.
-pub(crate) fn encode_part(value: i64, start: usize, part: &mut [u8]) {
-    let target = (value as u64).wrapping_sub(8 * start as u64);
-    let (target_word, bit) = (target >> 6, 1 << (target & 63));
-    let word = |i: usize| bit & mask(target_word == i as u64);
-    let (words, rest) = part.as_chunks_mut();
-    let last = word(words.len()).to_le_bytes();
-    for (i, bytes) in words.iter_mut().enumerate() {
-        *bytes = word(i).to_le_bytes();
+/// The same for the first row, if `at` is not where it begins. Returns what follows it.
+fn encode_first<'a, 'b, T>(
+    values: &'a [i64],
+    width: usize,
+    at: usize,
+    chunk: &'b mut [T],
+    encode: impl Fn(i64, usize, &mut [T]),
+) -> (&'a [i64], &'b mut [T]) {
+    let (row, start) = (at / width, at % width);
+    if start == 0 {
+        return (&values[row..], chunk);
     }
-    rest.iter_mut().zip(last).for_each(|(byte, last)| *byte = last);
+    let (first, rows) = chunk.split_at_mut(chunk.len().min(width - start));
+    encode(values[row], start, first);
+    (&values[row + 1..], rows)
 }
 
 #[cfg(test)]
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn encoded_rows_are_one_hot() {
-        for k in [2, 7, 8, 9, 15, 128, 2048, 2049, 5000] {
+        for k in [2, 7, 8, 9, 15, 32, 64, 128, 256, 2048, 2049, 5000] {
             let values: Vec<i64> = (0..k.into()).collect();
             let width = Bits(k).width();
             let mut bits = vec![0xff; values.len() * width];
@@ -191,8 +190,11 @@ mod tests {
             }
             let mut window = vec![0; bits.len().min(300)];
             for at in (0..bits.len() - window.len()).step_by(97) {
-                encode_from(&values, width, at, &mut window);
-                assert_eq!(window, bits[at..at + window.len()]);
+                for instructions in InstructionSet::available() {
+                    window.fill(0xff);
+                    encode_from(instructions, &values, width, at, &mut window);
+                    assert_eq!(window, bits[at..at + window.len()], "{}", instructions.name());
+                }
             }
         }
     }
