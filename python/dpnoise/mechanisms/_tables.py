@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from dpnoise import _native
-from dpnoise._parameters import integer
+from dpnoise._parameters import Rng, integer
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 # How many parties may be named; the native mechanism knows how many there are.
@@ -60,6 +60,21 @@ class SharedNoise(IntegerNoise):
         """The number of parties whose releases are added up."""
         return self._parties
 
+    def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
+        """Release a party's integer, or an array of integers whose joint sensitivity is ``sensitivity``.
+
+        Parameters
+        ----------
+        x, threads, rng : as for `DiscreteLaplace.release`
+
+        Returns
+        -------
+        int, ndarray of int64, or series of int64, as for `DiscreteLaplace.release`
+            Sums beyond the range of int64 wrap around, so that the total of all parties is right modulo 2**64: sums of
+            int64 arrays are, and of a sum of ints take ``(total + 2**63) % 2**64 - 2**63``.
+        """
+        return super().release(x, threads=threads, rng=rng)
+
     def error(self, level: float = 0.95) -> float:
         """Bound the error of the sum of exactly `parties` releases by the smallest sufficient whole number.
 
@@ -106,8 +121,9 @@ class Skellam(SharedNoise):
     Parameters
     ----------
     epsilon, delta, sensitivity, parties : float and float, and int and int with a default of 1
-        With them ``mu`` is the least one that suffices, at most 2**-12 too large, relatively, and at most 90,000. The
-        sensitivity is at most 4096. Several integers are released together only with a sensitivity of 1.
+        With them ``mu`` is the least one that suffices, from ``2**-40 * parties`` to 90,000 and at most 2**-11 too
+        large, relatively. The sensitivity is at most 4096. Several integers are released together only with a
+        sensitivity of 1.
 
     Notes
     -----
@@ -165,9 +181,9 @@ class NegativeBinomialShares(SharedNoise):
     Notes
     -----
     Parties that drop out, and those that collude and subtract their own shares, leave less noise than that: `delta_for`
-    tells what it protects, for a sensitivity of up to 100. With ``parties`` the number of those that are sure to report
-    and not to collude, the sum is epsilon-differentially private towards the others; their shares only make it noisier
-    than the bounds of the error say.
+    tells what it protects, for a sensitivity of up to 100 (which takes up to ten seconds). With ``parties`` the number
+    of those that are sure to report and not to collude, the sum is epsilon-differentially private towards the others;
+    their shares only make it noisier than the bounds of the error say.
 
     References
     ----------

@@ -69,8 +69,9 @@ impl Quotients {
         let end = count as i64;
         let magnitudes: Vec<Ball> = (0..end).filter_map(mass).collect();
         let delta = |change: u64| {
-            let excesses =
-                (1 - end..end).map(|y| excess(&magnitudes[y.unsigned_abs() as usize], mass(y - change as i64)));
+            // P does not grow with the magnitude: P(y) > P(y - change) only for a y that is nearer to 0.
+            let nearer = 1 - end..=(change as i64 - 1) / 2;
+            let excesses = nearer.map(|y| excess(&magnitudes[y.unsigned_abs() as usize], mass(y - change as i64)));
             excesses.fold(Ball::hull(&zero, &beyond), |sum, excess| &sum + &excess)
         };
         let worst = changes.map(delta).reduce(larger).unwrap_or_else(|| zero.clone());

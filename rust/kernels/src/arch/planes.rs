@@ -46,12 +46,12 @@ pub fn one_hot(instructions: InstructionSet, values: &[i64], width: usize, rows:
 /// The CPU has the instruction set.
 #[inline(always)]
 unsafe fn one_hot_rows<S: Vectors>(values: &[i64], width: usize, rows: &mut [u8]) {
-    // Plain code, which the compiler vectorises: several rows at once where they are short and their width is known to it.
+    // Plain code, which the compiler vectorises: several rows at once where they are short and their width is known to it. A
+    // fourth width would make this a table of addresses.
     let whole = match width {
         4 => short_rows::<4>(values, rows),
         8 => short_rows::<8>(values, rows),
         16 => short_rows::<16>(values, rows),
-        32 => short_rows::<32>(values, rows),
         _ => 0,
     };
     for (row, &value) in rows[whole * width..].chunks_mut(width).zip(&values[whole..]) {

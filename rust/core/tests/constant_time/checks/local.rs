@@ -12,8 +12,9 @@ use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 
 use super::{Check, assert_secret, perturbed, reports_on, secret, table};
 
-/// Numbers of values whose rows have no whole word, some, and more than one chunk.
-const SIZES: [u64; 5] = [2, 15, 128, 1000, 40_000];
+/// Numbers of values whose rows have no whole word, some, and more than one chunk, or are of a width that is written in
+/// vectors.
+const SIZES: [u64; 7] = [2, 15, 32, 64, 128, 1000, 40_000];
 
 fn encodings() -> impl Iterator<Item = Protocol> {
     SIZES.into_iter().map(|k| OptimizedUnaryEncoding::new(k, 1.0).unwrap().into())
@@ -22,7 +23,7 @@ fn encodings() -> impl Iterator<Item = Protocol> {
 /// Some values, poisoned, and room for their rows.
 fn values_and_rows(encoding: &Protocol) -> (Vec<i64>, Vec<u8>) {
     let k = i64::from(encoding.k());
-    let values = [0, 1, k / 2, k - 1];
+    let values = [0, 1, k / 2, k - 1].repeat(if k < 1000 { 17 } else { 1 }); // some are left over from vectors
     (secret(&values), vec![0; values.len() * encoding.report_bytes()])
 }
 
