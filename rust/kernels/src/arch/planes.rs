@@ -46,10 +46,10 @@ pub fn one_hot(instructions: InstructionSet, values: &[i64], width: usize, rows:
 /// The CPU has the instruction set.
 #[inline(always)]
 unsafe fn one_hot_rows<S: Vectors>(values: &[i64], width: usize, rows: &mut [u8]) {
-    // Plain code, which the compiler vectorises: several rows at once where they are short and their width is known to it. A
-    // fourth width would make this a table of addresses.
+    // Plain code, which the compiler vectorises: several rows at once where they are short and their width is known to it. Of
+    // three widths that it sees at once it would make a table of addresses.
     let whole = match width {
-        4 => short_rows::<4>(values, rows),
+        _ if core::hint::black_box(width) == 4 => short_rows::<4>(values, rows),
         8 => short_rows::<8>(values, rows),
         16 => short_rows::<16>(values, rows),
         _ => 0,
