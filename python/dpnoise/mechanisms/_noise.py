@@ -168,8 +168,9 @@ class IntegerNoise(Noise):
         Returns
         -------
         int, ndarray of int64, or series of int64
-            Of the shape of ``x``. Sums beyond the range of int64 saturate. A series gives a series with the same name
-            and index, **which must be public**, as for `Laplace.release`.
+            Of the shape of ``x``. Sums beyond the range of int64 saturate, or with noise that several parties share
+            wrap around. A series gives a series with the same name and index, **which must be public**, as for
+            `Laplace.release`.
         """
         if type(x) is int and -(2**63) <= x < 2**63:
             return self._native.release_one(x, threads, rng)

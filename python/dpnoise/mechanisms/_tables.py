@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from dpnoise import _native
-from dpnoise._parameters import Rng, integer
+from dpnoise._parameters import integer
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 # How many parties may be named; the native mechanism knows how many there are.
@@ -48,7 +48,8 @@ class SharedNoise(IntegerNoise):
     """A mechanism that adds to the integer of each party a share of the noise of their sum.
 
     Each party releases its own integer, and only the sum of all these is to be seen, as by secure aggregation. Releases
-    wrap around at the ends of int64, and are to be added up like that, modulo 2**64.
+    wrap around at the ends of int64, and are to be added up like that, modulo 2**64: sums of int64 arrays are, and of a
+    sum of ints take ``(total + 2**63) % 2**64 - 2**63``.
     """
 
     __slots__ = ("_parties",)
@@ -59,21 +60,6 @@ class SharedNoise(IntegerNoise):
     def parties(self) -> int:
         """The number of parties whose releases are added up."""
         return self._parties
-
-    def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
-        """Release a party's integer, or an array of integers whose joint sensitivity is ``sensitivity``.
-
-        Parameters
-        ----------
-        x, threads, rng : as for `DiscreteLaplace.release`
-
-        Returns
-        -------
-        int, ndarray of int64, or series of int64, as for `DiscreteLaplace.release`
-            Sums beyond the range of int64 wrap around, so that the total of all parties is right modulo 2**64: sums of
-            int64 arrays are, and of a sum of ints take ``(total + 2**63) % 2**64 - 2**63``.
-        """
-        return super().release(x, threads=threads, rng=rng)
 
     def error(self, level: float = 0.95) -> float:
         """Bound the error of the sum of exactly `parties` releases by the smallest sufficient whole number.

@@ -1,6 +1,5 @@
 //! The mechanisms.
 
-use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{
     self, Calibration, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, NegativeBinomialShares, Numbers,
     Skellam, Staircase, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
@@ -79,37 +78,51 @@ impl Additive {
         let scale = optional(scale, "scale")?;
         let radius = radius.map(|radius| integer(radius, "radius", RADIUS)).transpose()?;
         let parties = parties.map(|parties| integer(parties, "parties", PARTIES)).transpose()?;
-        if let Some(epsilon) = epsilon
-            && let Some(made) = whole(kind, epsilon, delta, sensitivity, radius, parties)?
-        {
-            return made.map(Self).map_err(to_py);
-        }
-        let sensitivity = real_up(sensitivity, "sensitivity")?;
-        let granularity = optional(granularity, "granularity")?;
+        let whole = || sensitivity.extract::<u64>();
+        let sensitivity = || real_up(sensitivity, "sensitivity");
+        let granularity = || optional(granularity, "granularity");
         let method = if classical { Method::Classical } else { Method::Analytic };
         match (kind, epsilon, delta, rho) {
             ("laplace", Some(epsilon), None, None) => {
-                Laplace::new(epsilon, sensitivity, granularity).map(Kind::Laplace)
+                Laplace::new(epsilon, sensitivity()?, granularity()?).map(Kind::Laplace)
             }
             ("gaussian", Some(epsilon), Some(delta), None) => {
-                Gaussian::new(epsilon, delta, sensitivity, method, granularity).map(Kind::Gaussian)
+                Gaussian::new(epsilon, delta, sensitivity()?, method, granularity()?).map(Kind::Gaussian)
             }
             ("gaussian", None, delta, Some(rho)) => {
-                Gaussian::with_rho(rho, delta, sensitivity, granularity).map(Kind::Gaussian)
+                Gaussian::with_rho(rho, delta, sensitivity()?, granularity()?).map(Kind::Gaussian)
             }
             ("discrete_gaussian", Some(epsilon), Some(delta), None) => {
-                DiscreteGaussian::new(epsilon, delta, sensitivity).map(Kind::DiscreteGaussian)
+                DiscreteGaussian::new(epsilon, delta, sensitivity()?).map(Kind::DiscreteGaussian)
             }
             ("discrete_gaussian", None, delta, Some(rho)) => {
-                DiscreteGaussian::with_rho(rho, delta, sensitivity).map(Kind::DiscreteGaussian)
+                DiscreteGaussian::with_rho(rho, delta, sensitivity()?).map(Kind::DiscreteGaussian)
             }
             ("truncated_discrete_gaussian", Some(epsilon), Some(delta), None) => {
-                TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity).map(Kind::TruncatedDiscreteGaussian)
+                TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity()?).map(Kind::TruncatedDiscreteGaussian)
             }
             ("truncated_discrete_gaussian", Some(epsilon), None, None) => {
                 let (scale, radius) = scale.zip(radius).ok_or_else(misfit)?;
-                TruncatedDiscreteGaussian::with_radius(epsilon, scale, radius, sensitivity)
+                TruncatedDiscreteGaussian::with_radius(epsilon, scale, radius, sensitivity()?)
                     .map(Kind::TruncatedDiscreteGaussian)
+            }
+            ("discrete_laplace", Some(epsilon), None, None) => {
+                DiscreteLaplace::new(epsilon, whole()?).map(Kind::DiscreteLaplace)
+            }
+            ("truncated_discrete_laplace", Some(epsilon), Some(delta), None) => {
+                TruncatedDiscreteLaplace::new(epsilon, delta, whole()?).map(Kind::TruncatedDiscreteLaplace)
+            }
+            ("truncated_discrete_laplace", Some(epsilon), None, None) => {
+                TruncatedDiscreteLaplace::with_radius(epsilon, radius.ok_or_else(misfit)?, whole()?)
+                    .map(Kind::TruncatedDiscreteLaplace)
+            }
+            ("staircase", Some(epsilon), None, None) => Staircase::new(epsilon, whole()?).map(Kind::Staircase),
+            ("skellam", Some(epsilon), Some(delta), None) => {
+                Skellam::new(epsilon, delta, whole()?, parties.ok_or_else(misfit)?).map(Kind::Skellam)
+            }
+            ("negative_binomial_shares", Some(epsilon), None, None) => {
+                NegativeBinomialShares::new(epsilon, whole()?, parties.ok_or_else(misfit)?)
+                    .map(Kind::NegativeBinomialShares)
             }
             _ => return Err(misfit()),
         }
@@ -254,41 +267,6 @@ impl Additive {
         }
         .map_err(to_py)
     }
-}
-
-/// The mechanism of integers whose sensitivity is whole, if `kind` is one.
-fn whole(
-    kind: &str,
-    epsilon: f64,
-    delta: Option<f64>,
-    sensitivity: &Bound<'_, PyAny>,
-    radius: Option<u64>,
-    parties: Option<u64>,
-) -> PyResult<Option<Result<Kind, Error>>> {
-    if !matches!(
-        kind,
-        "discrete_laplace" | "truncated_discrete_laplace" | "staircase" | "skellam" | "negative_binomial_shares"
-    ) {
-        return Ok(None);
-    }
-    let sensitivity = sensitivity.extract()?;
-    Ok(Some(match (kind, delta, radius, parties) {
-        ("discrete_laplace", None, None, None) => DiscreteLaplace::new(epsilon, sensitivity).map(Kind::DiscreteLaplace),
-        ("truncated_discrete_laplace", Some(delta), None, None) => {
-            TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity).map(Kind::TruncatedDiscreteLaplace)
-        }
-        ("truncated_discrete_laplace", None, Some(radius), None) => {
-            TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity).map(Kind::TruncatedDiscreteLaplace)
-        }
-        ("staircase", None, None, None) => Staircase::new(epsilon, sensitivity).map(Kind::Staircase),
-        ("skellam", Some(delta), None, Some(parties)) => {
-            Skellam::new(epsilon, delta, sensitivity, parties).map(Kind::Skellam)
-        }
-        ("negative_binomial_shares", None, None, Some(parties)) => {
-            NegativeBinomialShares::new(epsilon, sensitivity, parties).map(Kind::NegativeBinomialShares)
-        }
-        _ => return Err(misfit()),
-    }))
 }
 
 fn release_one<P: Calibration<V>, V: Numbers>(

@@ -13,7 +13,8 @@ use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::{IntegerNoise, LastNoise, Symmetric};
 use crate::threads::{self, NOISE, Pause, go_on};
 
-/// The numbers that a mechanism takes and releases: [`Integers`], [`Residues`], or [`Reals`](super::Reals) on their grids.
+/// The numbers that a mechanism takes and releases: [`Integers`], [`Residues`], or [`Reals`](super::Reals) on their grids. Unless
+/// an implementation says otherwise, they are integers, and all of them are taken.
 pub trait Numbers: Clone + Debug + Send + Sync {
     /// The type of a number.
     type Value: Copy + Default + Send + Sync;
@@ -22,16 +23,20 @@ pub trait Numbers: Clone + Debug + Send + Sync {
     type Grid: Clone + Debug + Send + Sync;
 
     /// How far a number is from its rounding to the grid, at most, in steps.
-    const ROUNDING: f64;
+    const ROUNDING: f64 = 0.0;
 
     /// The granularity of a grid.
-    fn granularity(grid: &Self::Grid) -> f64;
+    fn granularity(_grid: &Self::Grid) -> f64 {
+        1.0
+    }
 
     /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
     ///
     /// # Errors
     /// [`Error::Data`], which does not reveal the value.
-    fn check(values: &[Self::Value]) -> Result<(), Error>;
+    fn check(_values: &[Self::Value]) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Adds to every value a sample of noise, in steps of the grid.
     ///
@@ -48,16 +53,6 @@ impl Numbers for Integers {
     type Value = i64;
     type Grid = ();
 
-    const ROUNDING: f64 = 0.0;
-
-    fn granularity((): &()) -> f64 {
-        1.0
-    }
-
-    fn check(_values: &[i64]) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn add((): &(), values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
         add_saturating(instruction_set::current()?, values, samples);
         Ok(())
@@ -72,16 +67,6 @@ pub struct Residues;
 impl Numbers for Residues {
     type Value = i64;
     type Grid = ();
-
-    const ROUNDING: f64 = 0.0;
-
-    fn granularity((): &()) -> f64 {
-        1.0
-    }
-
-    fn check(_values: &[i64]) -> Result<(), Error> {
-        Ok(())
-    }
 
     fn add((): &(), values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
         for (value, &sample) in values.iter_mut().zip(samples) {

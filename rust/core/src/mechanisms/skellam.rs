@@ -136,9 +136,9 @@ impl Calibration<Residues> for SkellamPrivacy {
 
     fn noise(&self, sensitivity: u64, _: &Residues, count: usize) -> Result<OnGrid<Self::Noise, Residues>, Error> {
         check_count(sensitivity, count)?;
-        let whole = Scale::from_f64(self.mu)?;
-        let part = Scale::new(share(self.mu, 1, self.parties))?;
-        let steps = PartOf { part: TableNoise::skellam(part)?, whole: TableNoise::skellam(whole)? };
-        Ok(OnGrid { steps, grid: () })
+        let of = |parties| TableNoise::skellam(Scale::new(share(self.mu, 1, parties))?);
+        let whole = of(1)?;
+        let part = if self.parties == 1 { whole.clone() } else { of(self.parties)? };
+        Ok(OnGrid { steps: PartOf { part, whole }, grid: () })
     }
 }
