@@ -43,7 +43,7 @@ struct Place {
 
 impl Place {
     /// The digits of a distribution, or `None` if there is no room for all but 2^-64 of it.
-    fn all(law: &Law, signed: bool) -> Option<Vec<Self>> {
+    fn all(law: Law, signed: bool) -> Option<Vec<Self>> {
         let first = if signed { 62 } else { 63 };
         let steps = match law.shape {
             Shape::Exponential => &[1, first, first * 63][..],
@@ -62,30 +62,31 @@ impl Place {
         }
     }
 
-    /// With q = f(step): 0 has (1 - q) / (1 + q) where there are signs, and the others 2 q^e times that, but for the factor
-    /// 1 / (1 - q^62) where the last entry is 62; without signs entry e has (1 - q) q^e, and the factor is 1 / (1 - q^63).
+    /// With q = f(step), an entry is e or more with probability 2 q^e / (1 + q) for e > 0 where there are signs, and q^e where
+    /// there are none; both over 1 - q^62 or 1 - q^63 where the last entry is 62.
     fn of_exponential<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Vec<Interval<L>> {
         let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
         let q = density.at(self.step, constants);
         let (scale, entries) =
             if self.signed { (one.plus(&q).reciprocal_vartime(), REST as u64 - 1) } else { (one, REST as u64) };
-        let zero = q.complement().times(&scale);
-        let mut first = zero.clone().times_integer(1 + u64::from(self.signed));
+        let zero = self.signed.then(|| q.complement().times(&scale));
+        let mut first = scale.times_integer(1 + u64::from(self.signed));
         if !self.open {
             // The difference is from 1/90 to 1, since trials would be used for a larger scale.
             let all = density.at(entries * self.step, constants).complement();
             first = first.times(&all.times_integer(64).reciprocal_vartime()).times_integer(64);
         }
-        let mut probabilities = density.at_bins(ENTRIES, self.step, first, |_| 0, constants);
-        if self.signed {
+        let mut probabilities = density.at_bins(ENTRIES, q, first, |_| 0);
+        for entry in 0..REST {
+            let more = probabilities[entry + 1].clone();
+            probabilities[entry] = probabilities[entry].clone().minus(&more);
+        }
+        if let Some(zero) = zero {
             probabilities[0] = zero;
         }
-        probabilities[REST] = if self.open {
-            let beyond = density.at(REST as u64 * self.step, constants).times(&scale);
-            beyond.times_integer(1 + u64::from(self.signed))
-        } else {
-            Interval::exact(Fixed::zero(constants.limbs()))
-        };
+        if !self.open {
+            probabilities[REST] = Interval::exact(Fixed::zero(constants.limbs()));
+        }
         probabilities
     }
 
@@ -94,7 +95,7 @@ impl Place {
         let one = Interval::exact(Fixed::from_integer(1, limbs));
         // It is below 2^(-64 k^2) from 63 k on, and all of it from there on is below twice that.
         let count = REST * (limbs - 1).isqrt() + REST;
-        let mut masses = density.at_bins(count, self.step, one, |_| 0, constants);
+        let mut masses = density.at_bins(count, density.at(self.step, constants), one, |_| 0);
         let tail = masses.drain(REST + 1..).collect::<Vec<_>>();
         masses[REST] = tail.iter().fold(masses[REST].clone(), Interval::plus);
         masses[REST].high = masses[REST].high.clone().plus_ulps(2);
@@ -120,7 +121,7 @@ impl Place {
 impl Alias {
     /// The tables of a distribution, or `None` for scales that are too large for [`DIGITS`] digits, or one of a
     /// Gaussian.
-    pub(super) fn new(law: &Law, signed: bool) -> Option<Self> {
+    pub(super) fn new(law: Law, signed: bool) -> Option<Self> {
         let places = Place::all(law, signed)?;
         let counts = counts(&places, law, Constants::shorter()).unwrap_or_else(|| {
             let mut limbs = FIRST_LIMBS;
@@ -137,7 +138,7 @@ impl Alias {
             signed: place.signed,
         };
         let digits = places.iter().zip(&counts).map(digit).collect();
-        Some(Self { law: law.clone(), places, digits, counts })
+        Some(Self { law, places, digits, counts })
     }
 
     /// Fills `out`; where it fails, only in part.
@@ -208,8 +209,8 @@ impl Alias {
 }
 
 /// The counts of all digits.
-fn counts<L: Limbs>(places: &[Place], law: &Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
-    let density = Density::new(law.shape, law.scale.ratio(), constants);
+fn counts<L: Limbs>(places: &[Place], law: Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
+    let density = law.density(constants);
     places.iter().map(|place| place.counts(&density, constants)).collect()
 }
 

@@ -25,26 +25,17 @@ pub(super) struct Density<L: Limbs = Vec<u64>> {
     rate_error: u128,
 }
 
-/// A density at every precision. That of [`Constants::first`] is kept.
-#[derive(Clone, Debug)]
+/// A density at every precision.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     pub(super) shape: Shape,
     pub(super) scale: Scale,
-    first: Density,
 }
 
 impl Law {
-    pub(super) fn new(shape: Shape, scale: Scale) -> Self {
-        Self { shape, scale, first: Density::new(shape, scale.ratio(), Constants::first()) }
-    }
-
     /// The density at the precision of `constants`.
-    pub(super) fn density(&self, constants: &Constants) -> Density {
-        if core::ptr::eq(constants, Constants::first()) {
-            self.first.clone()
-        } else {
-            Density::new(self.shape, self.scale.ratio(), constants)
-        }
+    pub(super) fn density<L: Limbs>(self, constants: &Constants<L>) -> Density<L> {
+        Density::new(self.shape, self.scale.ratio(), constants)
     }
 }
 
@@ -122,19 +113,18 @@ impl<L: Limbs> Density<L> {
         }
     }
 
-    /// Bounds of `first` times f at the beginning of the first `count` bins, each from the one before by the ratio f(x + d) / f(x), where d is the
-    /// width of the bin: `unit` times 2^`exponent(bin)`, which never falls. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
-    /// a constant factor, f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
+    /// Bounds of `first` times f at the beginning of the first `count` bins, each from the one before by the ratio
+    /// f(x + d) / f(x), where d is the width of the bin: `unit` times 2^`exponent(bin)`, which never falls. The first ratio,
+    /// f(`unit`), is given. From a bin to the next of the same width the ratio of a Gaussian falls by a constant factor,
+    /// f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
     pub(super) fn at_bins(
         &self,
         count: usize,
-        unit: u64,
+        mut ratio: Interval<L>,
         first: Interval<L>,
         exponent: impl Fn(u32) -> u32,
-        constants: &Constants<L>,
     ) -> Vec<Interval<L>> {
         let mut value = first;
-        let mut ratio = self.at(unit, constants);
         let mut bend = (self.shape == Shape::Gaussian).then(|| ratio.times(&ratio));
         let bent = |ratio: &Interval<L>, bend: &Option<Interval<L>>| {
             bend.as_ref().map_or_else(|| ratio.clone(), |bend| ratio.times(bend))
@@ -200,7 +190,8 @@ mod tests {
             let density = Density::new(shape, Ratio::new(scale, 3).unwrap(), constants);
             for shift in [0, 2] {
                 let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
-                let bins = density.at_bins(BINS, 1 << shift, one, |bin| Layout::bin_start(bin).1, constants);
+                let unit = density.at(1 << shift, constants);
+                let bins = density.at_bins(BINS, unit, one, |bin| Layout::bin_start(bin).1);
                 for (bin, chained) in (0..).zip(bins) {
                     let direct = density.at(Layout::bin_start(bin).0 << shift, constants);
                     assert!(!direct.high.is_less(&chained.low) && !chained.high.is_less(&direct.low), "{shift} {bin}");

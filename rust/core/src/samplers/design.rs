@@ -65,13 +65,9 @@ pub(super) fn tables<L: Limbs>(
     // The relative weights g = m 2^e f(x_h), for the tail m B f(x_T).
     let tail = Layout::bin_start(TAIL as u32).0 << layout.shift;
     let tail_size = (shape.inverse_slope(scale, tail) + 1).div_ceil(1 << layout.shift);
-    let starts = Density::new(shape, scale, constants).at_bins(
-        BINS,
-        1 << layout.shift,
-        Interval::exact(Fixed::from_integer(1, constants.limbs())),
-        |bin| Layout::bin_start(bin).1,
-        constants,
-    );
+    let density = Density::new(shape, scale, constants);
+    let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
+    let starts = density.at_bins(BINS, density.at(1 << layout.shift, constants), one, |bin| Layout::bin_start(bin).1);
     let relative = starts.into_iter().enumerate().map(|(bin, f)| {
         let size = if bin == TAIL { tail_size } else { 1 << Layout::bin_start(bin as u32).1 };
         f.times_integer(size << u32::from(sides == Sides::Folded && bin > 0))
@@ -106,7 +102,8 @@ pub(super) fn tables<L: Limbs>(
 pub(super) fn alias_table(weights: &[u64; BINS], capacity: u64) -> [(u64, u8); BINS] {
     let mut rest = *weights;
     let mut table = std::array::from_fn(|bin| (0, bin as u8)); // a full column: both ways lead to it
-    let (mut short, mut long): (Vec<usize>, Vec<usize>) = (0..BINS).partition(|&bin| rest[bin] < capacity);
+    let [mut short, mut long] = [(); 2].map(|()| Vec::with_capacity(BINS));
+    (0..BINS).for_each(|bin| if rest[bin] < capacity { &mut short } else { &mut long }.push(bin));
     while let Some(bin) = short.pop() {
         // The deficit of short columns equals the excess of long ones.
         let donor = *long.last().expect("a donor is left");

@@ -89,12 +89,13 @@ impl<L: Limbs> Fixed<L> {
         let whole = u64::try_from(numerator / denominator).expect("the quotient fits the integer limb");
         let mut result = Self::from_integer(whole, limbs);
         let mut remainder = numerator % denominator;
+        // So many bits of the quotient at a time, a power of two, that the remainder has room for.
+        let bits = 1 << denominator.leading_zeros().min(64).ilog2();
         for limb in result.0.as_mut()[..limbs].iter_mut().rev() {
-            for _ in 0..64 {
-                remainder <<= 1;
-                let bit = remainder >= denominator;
-                remainder -= if bit { denominator } else { 0 };
-                *limb = *limb << 1 | u64::from(bit);
+            for _ in 0..64 / bits {
+                remainder <<= bits;
+                *limb = limb.unbounded_shl(bits) | (remainder / denominator) as u64;
+                remainder %= denominator;
             }
         }
         result
@@ -398,12 +399,16 @@ mod tests {
 
     #[test]
     fn conversions_are_exact_or_rounded_down() {
-        assert_eq!(big(&Fixed::<Vec<u64>>::from_ratio_vartime(22, 7, 4)), (BigUint::from(22u32) << 256u32) / 7u32);
-        let odd = (1u128 << 127) - 1;
-        assert_eq!(
-            big(&Fixed::<Vec<u64>>::from_ratio_vartime(12345, odd, 4)),
-            (BigUint::from(12345u32) << 256u32) / odd
-        );
+        // The quotient comes in pieces of 64 bits, of 32, 16 and so on to 1, by the size of the denominator.
+        for bits in [3, 64, 65, 96, 97, 112, 113, 120, 121, 124, 125, 126, 127] {
+            let (numerator, denominator) = ((1u128 << 127) - 12_345, (1u128 << bits) - 1);
+            let exact = (BigUint::from(numerator) << 256u32) / denominator;
+            if numerator / denominator < 1 << 64 {
+                assert_eq!(big(&Fixed::<Vec<u64>>::from_ratio_vartime(numerator, denominator, 4)), exact, "{bits}");
+            }
+            let exact = (BigUint::from(22u32) << 256u32) / denominator;
+            assert_eq!(big(&Fixed::<Vec<u64>>::from_ratio_vartime(22, denominator, 4)), exact, "{bits}");
+        }
         assert_eq!(Fixed::from_f64_vartime(0.75, 1), Some(Fixed(vec![3 << 62, 0])));
         assert_eq!(Fixed::<Vec<u64>>::from_f64_vartime(2f64.powi(-65), 1), None);
         assert!(Fixed::<Vec<u64>>::from_f64_vartime(5e-324, 17).is_some());
