@@ -18,9 +18,9 @@ N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 5_000)), 1_000_000)
 FEW = min(N, 50_000)
 
 
-def planted(size, within_bounds=False):
-    """Give a factor for a scale that the tests must tell from 1; within bounds it shows less."""
-    return 1 + (400 if within_bounds else 100) / np.sqrt(size)
+def planted(size, faint=False):
+    """Give a factor for a scale that the tests must tell from 1, a larger one where a scale shows only faintly."""
+    return 1 + (400 if faint else 100) / np.sqrt(size)
 
 
 def p_value(a, b):

@@ -29,7 +29,7 @@ def draws(library, name, **changes):
 def test_distribution_is_the_same(name):
     expected = draws(host, name)
     assert p_value(draws(ours, name), expected) > ALARM
-    factor = planted(expected.size, "lower" in ALL[name].parameters)
+    factor = planted(expected.size, "lower" in ALL[name].parameters or name == "Binary")
     changes = {"epsilon": ALL[name].parameters["epsilon"] / factor}
     if name == "Gaussian":  # whose epsilon has a bound
         changes = {"sensitivity": 2.0 * factor}
