@@ -293,13 +293,14 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     if out is None:
         if size is None:
             raise ParameterError("size must be given when out is None")
-        shape = shape_of(size)
-        if math.prod(shape) * np.dtype(dtype).itemsize > sys.maxsize:
-            raise MemoryError(f"there is no room for an array of size {size!r}")
         try:
-            return np.empty(shape, dtype)
+            # NumPy checks an int itself: to check it here would take as long as to draw a sample.
+            return np.empty(size if type(size) is int else shape_of(size), dtype)
         except (OverflowError, ValueError) as error:
-            raise ParameterError(f"size must be the shape of an array, got {size!r}: {error}") from None
+            reason = error
+        if math.prod(shape_of(size)) * np.dtype(dtype).itemsize > sys.maxsize:
+            raise MemoryError(f"there is no room for an array of size {size!r}")
+        raise ParameterError(f"size must be the shape of an array, got {size!r}: {reason}")
     kind = np.dtype(dtype)
     if not isinstance(out, np.ndarray) or out.dtype != kind:
         found = out.dtype if isinstance(out, np.ndarray) else type(out).__name__

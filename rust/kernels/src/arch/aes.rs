@@ -153,20 +153,18 @@ trait Blocks: Copy {
 unsafe fn schedule_of<V: Blocks>(key: &[u32; 8], schedule: &mut Schedule) {
     // SAFETY: passed on from the caller.
     let s_box = |word| unsafe { V::s_box(word) };
-    let mut last: [u32; 8] = *key;
-    let mut constant = 1;
-    for (i, words) in schedule.as_flattened_mut().as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        let place = i % 8;
-        if i >= 8 {
-            let before = last[(place + 7) % 8];
-            last[place] ^= match place {
-                0 => s_box(before.rotate_right(8)) ^ constant,
-                4 => s_box(before),
-                _ => before,
-            };
-            constant <<= u32::from(place == 0);
+    let mut words: [u32; 8] = *key;
+    for (i, pair) in schedule.chunks_mut(2).enumerate() {
+        if i > 0 {
+            words[0] ^= s_box(words[7].rotate_right(8)) ^ 1 << (i - 1);
+            for place in 1..8 {
+                let before = words[place - 1];
+                words[place] ^= if place == 4 { s_box(before) } else { before };
+            }
         }
-        *words = last[place].to_le_bytes();
+        for (bytes, word) in pair.as_flattened_mut().as_chunks_mut().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
     }
 }
 
