@@ -43,7 +43,7 @@ struct Place {
 
 impl Place {
     /// The digits of a distribution, or `None` if there is no room for all but 2^-64 of it.
-    fn all(law: Law, signed: bool) -> Option<Vec<Self>> {
+    fn all(law: &Law, signed: bool) -> Option<Vec<Self>> {
         let first = if signed { 62 } else { 63 };
         let steps = match law.shape {
             Shape::Exponential => &[1, first, first * 63][..],
@@ -121,7 +121,7 @@ impl Place {
 impl Alias {
     /// The tables of a distribution, or `None` for scales that are too large for [`DIGITS`] digits, or one of a
     /// Gaussian.
-    pub(super) fn new(law: Law, signed: bool) -> Option<Self> {
+    pub(super) fn new(law: &Law, signed: bool) -> Option<Self> {
         let places = Place::all(law, signed)?;
         let counts = counts(&places, law, Constants::shorter()).unwrap_or_else(|| {
             let mut limbs = FIRST_LIMBS;
@@ -138,7 +138,7 @@ impl Alias {
             signed: place.signed,
         };
         let digits = places.iter().zip(&counts).map(digit).collect();
-        Some(Self { law, places, digits, counts })
+        Some(Self { law: law.clone(), places, digits, counts })
     }
 
     /// Fills `out`; where it fails, only in part.
@@ -209,8 +209,8 @@ impl Alias {
 }
 
 /// The counts of all digits.
-fn counts<L: Limbs>(places: &[Place], law: Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
-    let density = law.density(constants);
+fn counts<L: Limbs>(places: &[Place], law: &Law, constants: &Constants<L>) -> Option<Vec<[u64; ENTRIES]>> {
+    let density = Density::new(law.shape, law.scale.ratio(), constants);
     places.iter().map(|place| place.counts(&density, constants)).collect()
 }
 

@@ -25,17 +25,26 @@ pub(super) struct Density<L: Limbs = Vec<u64>> {
     rate_error: u128,
 }
 
-/// A density at every precision.
-#[derive(Clone, Copy, Debug)]
+/// A density at every precision. That of [`Constants::first`] is kept.
+#[derive(Clone, Debug)]
 pub(super) struct Law {
     pub(super) shape: Shape,
     pub(super) scale: Scale,
+    first: Density,
 }
 
 impl Law {
+    pub(super) fn new(shape: Shape, scale: Scale) -> Self {
+        Self { shape, scale, first: Density::new(shape, scale.ratio(), Constants::first()) }
+    }
+
     /// The density at the precision of `constants`.
-    pub(super) fn density<L: Limbs>(self, constants: &Constants<L>) -> Density<L> {
-        Density::new(self.shape, self.scale.ratio(), constants)
+    pub(super) fn density(&self, constants: &Constants) -> Density {
+        if core::ptr::eq(constants, Constants::first()) {
+            self.first.clone()
+        } else {
+            Density::new(self.shape, self.scale.ratio(), constants)
+        }
     }
 }
 

@@ -41,8 +41,8 @@ const CHUNK: usize = 2048;
 impl IntegerNoise {
     /// By alias tables where there are as few digits as they have room for, else by trials.
     pub(super) fn new(shape: Shape, scale: Scale, both_signs: bool) -> Self {
-        let law = Law { shape, scale };
-        if let Some(alias) = Alias::new(law, both_signs) {
+        let law = Law::new(shape, scale);
+        if let Some(alias) = Alias::new(&law, both_signs) {
             let letter = if shape == Shape::Gaussian { b'G' } else { b'E' };
             return Self::of(letter, both_signs, scale, &[], Engine::Alias(Box::new(alias)));
         }
@@ -60,7 +60,7 @@ impl IntegerNoise {
     /// When the design has no room for this scale: `weight_bits` outside 8 to 32, a shift above 50, or an expected
     /// number of tail proposals that exceeds the weights.
     pub(super) fn with_design(shape: Shape, scale: Scale, both_signs: bool, design: Design) -> Self {
-        Self::by_trials(Law { shape, scale }, both_signs, design)
+        Self::by_trials(Law::new(shape, scale), both_signs, design)
     }
 
     fn by_trials(law: Law, both_signs: bool, design: Design) -> Self {

@@ -29,7 +29,7 @@ impl Weighing {
     /// The weights of a scale, or `None` when it is below 2^-10: so the rate times a depth stays below 2^62.
     pub(super) fn new(scale: Scale) -> Option<Self> {
         let rate = Shape::Exponential.rate(scale.ratio());
-        (rate <= power_of_two(11)).then(|| Self { rate, law: Law { shape: Shape::Exponential, scale } })
+        (rate <= power_of_two(11)).then(|| Self { rate, law: Law::new(Shape::Exponential, scale) })
     }
 
     /// The scale.

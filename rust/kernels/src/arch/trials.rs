@@ -326,7 +326,7 @@ unsafe fn run_layout<S: Vectors>(
 ) {
     // SAFETY: passed on from the caller.
     unsafe {
-        if words.len() < layout.bytes(TRIALS) {
+        if S::SEVERAL_REGISTERS || words.len() < layout.bytes(TRIALS) {
             run_pairs::<S, 1, 2>(layout, square, tables, words, trials, packed);
         } else {
             run_pairs::<S, 2, 4>(layout, square, tables, words, trials, packed);
@@ -335,7 +335,7 @@ unsafe fn run_layout<S: Vectors>(
 }
 
 /// Runs the trials of so many pairs of vectors, which are `VECTORS` in all, side by side. Two pairs take up to an eighth less
-/// time than one by one, but a small block has only one.
+/// time than one by one where a vector is a register, but a small block has only one.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
@@ -352,7 +352,8 @@ unsafe fn run_pairs<S: Vectors, const PAIRS: usize, const VECTORS: usize>(
     let (bins, offsets, accepts) = layout.split(words);
     let packed = &mut packed[..bins.len() / 4];
     let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
-    for start in (0..bins.len() / 4).step_by(VECTORS * S::U64::N) {
+    let mut start = 0;
+    while start < bins.len() / 4 {
         // SAFETY: passed on from the caller; every slice has enough words, since `VECTORS` N divides the number of trials.
         unsafe {
             let none = S::U64::splat(0);
@@ -397,6 +398,7 @@ unsafe fn run_pairs<S: Vectors, const PAIRS: usize, const VECTORS: usize>(
                 undecided |= (eligible & !below & !above) << first;
             }
         }
+        start += VECTORS * S::U64::N;
     }
     (trials.accepted, trials.undecided, trials.tail) = (accepted, undecided, tails);
 }

@@ -11,6 +11,7 @@ pub(crate) struct Avx2;
 
 impl Vectors for Avx2 {
     const REGISTERS: usize = 16;
+    const SEVERAL_REGISTERS: bool = false;
     type U64 = Words64;
     type U32 = Words32;
     type Register32 = Words32;

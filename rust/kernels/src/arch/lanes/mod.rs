@@ -68,6 +68,8 @@ pub(super) fn prefetch<const FAR: bool>(address: *const u8) {
 pub(super) trait Vectors {
     /// The number of vector registers.
     const REGISTERS: usize;
+    /// Whether a [`Vectors::U64`] is several registers, which are enough to hide the latency of operations.
+    const SEVERAL_REGISTERS: bool;
     /// Vectors of 64-bit words, and doubles.
     type U64: Lanes64;
     /// Vectors of 32-bit words, twice as many as a [`Vectors::U64`] has.

@@ -12,6 +12,7 @@ pub(crate) struct Neon;
 
 impl Vectors for Neon {
     const REGISTERS: usize = 32;
+    const SEVERAL_REGISTERS: bool = true;
     type U64 = Words64;
     type U32 = Words32<2>;
     type Register32 = Words32<1>;

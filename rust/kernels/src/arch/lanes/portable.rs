@@ -12,6 +12,7 @@ pub(crate) struct Portable;
 
 impl Vectors for Portable {
     const REGISTERS: usize = 16;
+    const SEVERAL_REGISTERS: bool = true;
     type U64 = Words64<8>; // enough work at a time to hide the latency of the table scans
     type U32 = Words32<16>;
     type Register32 = Words32<4>; // of the baseline of x86-64 and aarch64
