@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpnoise import SecureBitGenerator
 
-STORE = 8192 // 8
+STORE = 16_384 // 8
 # Two words of 64 bits are equal by chance with a probability below 2**-30 in all that is drawn here.
 Words = NDArray[np.uint64]
 

@@ -228,7 +228,7 @@ def test_of_random_bytes_only_those_given_are_there(known_randomness: Path) -> N
 
 
 def test_words_that_a_bit_generator_gave_out_are_gone(known_randomness: Path) -> None:
-    drawn, store = 500, 8192
+    drawn, store = 500, 16_384
     bits = "dpnoise.SecureBitGenerator()"
     memory = memory_after(f"(bits := {bits}, bits.random_raw({drawn}, output=False))", known_randomness)
     stream = memory.stream(store // GROUP)

@@ -48,14 +48,14 @@ unsafe extern "C" fn drop_words(capsule: *mut ffi::PyObject) {
 /// As for [`draw`].
 unsafe extern "C" fn next_uint64(state: *mut c_void) -> u64 {
     // SAFETY: passed on from the caller.
-    unsafe { draw(state, WordBuffer::next_u64) }
+    u64::from_le_bytes(unsafe { draw(state) })
 }
 
 /// # Safety
 /// As for [`draw`].
 unsafe extern "C" fn next_uint32(state: *mut c_void) -> u32 {
     // SAFETY: passed on from the caller.
-    unsafe { draw(state, WordBuffer::next_u32) }
+    u32::from_le_bytes(unsafe { draw(state) })
 }
 
 /// A multiple of 2^-53 in [0, 1), as in NumPy's own generators.
@@ -64,20 +64,24 @@ unsafe extern "C" fn next_uint32(state: *mut c_void) -> u32 {
 /// As for [`draw`].
 unsafe extern "C" fn next_double(state: *mut c_void) -> f64 {
     // SAFETY: passed on from the caller.
-    let word = unsafe { draw(state, WordBuffer::next_u64) };
+    let word = u64::from_le_bytes(unsafe { draw(state) });
     (word >> 11) as f64 * (f64::EPSILON / 2.0)
 }
 
 /// # Safety
 /// `state` is that of [`secure_bit_generator`], alive and, by the bit generator's lock, used by nobody else.
 #[inline]
-unsafe fn draw<T>(state: *mut c_void, next: impl Fn(&mut WordBuffer) -> Result<T, Error>) -> T {
+unsafe fn draw<const N: usize>(state: *mut c_void) -> [u8; N] {
     // SAFETY: the caller vouches for it.
     let words = unsafe { &mut *state.cast::<WordBuffer>() };
-    match next(words) {
-        Ok(word) => word,
-        Err(error) => abort(error),
-    }
+    words.stored().unwrap_or_else(|| refilled(words))
+}
+
+/// Apart from the words in store, so that these need no stack.
+#[cold]
+#[inline(never)]
+fn refilled<const N: usize>(words: &mut WordBuffer) -> [u8; N] {
+    words.take().unwrap_or_else(|error| abort(error))
 }
 
 #[cold]

@@ -5,8 +5,8 @@ use core::{fmt, mem};
 use super::{ProcessMark, SecureRng, Wiped, fill_bytes};
 use crate::error::Error;
 
-/// Drawing a key takes about as long as drawing this many bytes.
-const BYTES: usize = 1 << 13;
+/// Drawing a key takes less than half as long as drawing this many bytes.
+const BYTES: usize = 1 << 14;
 
 /// Words of the secure generator, drawn some thousand bytes at a time.
 /// The store holds words and no key: each refill draws a fresh key from the operating system and wipes it. A word is
@@ -59,15 +59,24 @@ impl WordBuffer {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// As for [`SecureRng::new`], when a refill is due.
     #[inline]
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        if self.process.is_current()
-            && let Some(word) = self.bytes.get_mut(self.given..).and_then(<[u8]>::first_chunk_mut)
-        {
-            self.given += N;
-            return Ok(mem::replace(word, [0; N]));
+    pub fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        self.stored().map_or_else(|| self.take_fresh(), Ok)
+    }
+
+    /// The next `N` bytes, or `None` when a refill is due, which [`WordBuffer::take`] does.
+    #[inline]
+    pub fn stored<const N: usize>(&mut self) -> Option<[u8; N]> {
+        if !self.process.is_current() {
+            return None;
         }
-        self.take_fresh()
+        let word = self.bytes.get_mut(self.given..)?.first_chunk_mut()?;
+        self.given += N;
+        Some(mem::replace(word, [0; N]))
     }
 
     #[cold]
