@@ -26,10 +26,10 @@ class SecureBitGenerator(np.random.BitGenerator):
 
     Notes
     -----
-    AES-256 or ChaCha12 makes the bits (see `dpnoise.generator`). 16,384 bytes are drawn at a time under a fresh key from
+    AES-256 or ChaCha12 makes the bits (see `dpnoise.generator`). They are drawn 16 KiB at a time under a fresh key from
     the operating system, which is wiped at once; each word is overwritten when it is given out. In a child process the
     first draw discards the parent's bytes: on Linux after every kind of fork, elsewhere after the C library's ``fork``.
-    A snapshot of a virtual machine that is restored more than once repeats the remaining part of the 16,384 bytes.
+    A snapshot of a virtual machine that is restored more than once repeats the remaining part of the 16 KiB.
 
     Several threads may share one, but they wait for each other: NumPy holds ``lock`` while it draws.
 
