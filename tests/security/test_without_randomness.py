@@ -51,16 +51,16 @@ def test_a_process_without_randomness_is_aborted() -> None:
     ran = without_randomness("""
 bits = dpnoise.SecureBitGenerator()
 refuse_randomness()
-print(len(set(bits.random_raw(1024).tolist())), flush=True)  # what was in store
+print(len(set(bits.random_raw(2048).tolist())), flush=True)  # what was in store
 bits.random_raw()
 print("it went on", flush=True)
 """)
-    assert ran.stdout == "1024\n"
+    assert ran.stdout == "2048\n"
     assert ran.returncode < 0
     assert "dpnoise.SecureBitGenerator: the source of randomness failed" in ran.stderr
     assert "the process is aborted" in ran.stderr
     # Positive control: with randomness the same draws end well.
-    ran = without_randomness("bits = dpnoise.SecureBitGenerator()\nbits.random_raw(1024)\nprint(bits.random_raw())")
+    ran = without_randomness("bits = dpnoise.SecureBitGenerator()\nbits.random_raw(2048)\nprint(bits.random_raw())")
     assert ran.returncode == 0
 
 
