@@ -293,12 +293,13 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     if out is None:
         if size is None:
             raise ParameterError("size must be given when out is None")
+        # NumPy checks an int itself: to check it here would take as long as to draw a sample.
+        shape = size if type(size) is int else shape_of(size)
         try:
-            # NumPy checks an int itself: to check it here would take as long as to draw a sample.
-            return np.empty(size if type(size) is int else shape_of(size), dtype)
+            return np.empty(shape, dtype)
         except (OverflowError, ValueError) as error:
             reason = error
-        if math.prod(shape_of(size)) * np.dtype(dtype).itemsize > sys.maxsize:
+        if math.prod(shape_of(shape)) * np.dtype(dtype).itemsize > sys.maxsize:
             raise MemoryError(f"there is no room for an array of size {size!r}")
         raise ParameterError(f"size must be the shape of an array, got {size!r}: {reason}")
     kind = np.dtype(dtype)

@@ -71,6 +71,7 @@ impl WordBuffer {
     /// The next `N` bytes, or `None` when a refill is due, which [`WordBuffer::take`] does.
     #[inline]
     pub fn stored<const N: usize>(&mut self) -> Option<[u8; N]> {
+        const { assert!(N <= BYTES) };
         if !self.process.is_current() {
             return None;
         }

@@ -62,8 +62,9 @@ impl Place {
         }
     }
 
-    /// With q = f(step), an entry is e or more with probability 2 q^e / (1 + q) for e > 0 where there are signs, and q^e where
-    /// there are none; both over 1 - q^62 or 1 - q^63 where the last entry is 62.
+    /// Differences of what follows each other. With q = f(step), an entry is e or more with probability 2 q^e / (1 + q) for
+    /// e > 0 where there are signs, and q^e where there are none. Where the last entry is 62, differences are as many times
+    /// larger as makes them add up to the same, by 1 / (1 - q^62) or 1 / (1 - q^63).
     fn of_exponential<L: Limbs>(self, density: &Density<L>, constants: &Constants<L>) -> Vec<Interval<L>> {
         let one = Interval::exact(Fixed::from_integer(1, constants.limbs()));
         let q = density.at(self.step, constants);

@@ -123,9 +123,9 @@ impl<L: Limbs> Density<L> {
     }
 
     /// Bounds of `first` times f at the beginning of the first `count` bins, each from the one before by the ratio
-    /// f(x + d) / f(x), where d is the width of the bin: `unit` times 2^`exponent(bin)`, which never falls. The first ratio,
-    /// f(`unit`), is given. From a bin to the next of the same width the ratio of a Gaussian falls by a constant factor,
-    /// f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
+    /// f(x + d) / f(x), where d is the width of the bin: 2^`exponent(bin)` units, which never fall. `ratio` is that of a unit,
+    /// from 0 on. From a bin to the next of the same width the ratio of a Gaussian falls by a constant factor, f(d)^2. Two
+    /// bins make one of twice the width, for which that factor is its fourth power.
     pub(super) fn at_bins(
         &self,
         count: usize,

@@ -335,7 +335,7 @@ unsafe fn run_layout<S: Vectors>(
 }
 
 /// Runs the trials of so many pairs of vectors, which are `VECTORS` in all, side by side. Two pairs take up to an eighth less
-/// time than one by one where a vector is a register, but a small block has only one.
+/// time than one by one where a vector is a register; a small block has only one pair of the widest vectors.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
@@ -348,6 +348,7 @@ unsafe fn run_pairs<S: Vectors, const PAIRS: usize, const VECTORS: usize>(
     trials: &mut Trials,
     packed: &mut [i64],
 ) {
+    const { assert!(VECTORS == 2 * PAIRS) };
     let folded = layout.shift == 0 && tables.sides == Sides::Folded;
     let (bins, offsets, accepts) = layout.split(words);
     let packed = &mut packed[..bins.len() / 4];
