@@ -205,6 +205,39 @@ mod tests {
         }
     }
 
+    /// Coins that are decided, either way, and open ones at all bits of a byte, over a tile and a part of another: open coins
+    /// take a word each, in order.
+    #[test]
+    fn open_coins_are_decided_where_they_are() {
+        let p = 0.3 * 2f64.powi(-20); // its digits end between the 64th and the 128th
+        let coin = Bernoulli::new(p).unwrap();
+        let digits =
+            (BigRational::from_float(p).unwrap() * BigRational::from_integer(BigInt::from(2).pow(128))).floor();
+        let digits = u64::try_from(digits.to_integer() & BigInt::from(u64::MAX)).unwrap();
+        let (mut script, mut expected) = (Vec::new(), Vec::new());
+        for tile in 0..2 {
+            let offsets: [u64; 8 * TILE_BYTES] = std::array::from_fn(|i| (i as u64 * 5 + i as u64 / 8 + tile) % 7);
+            let mut planes = vec![0u8; 64 * TILE_BYTES];
+            for (i, offset) in offsets.iter().enumerate() {
+                let uniform = coin.threshold - 3 + offset;
+                (0..64)
+                    .for_each(|digit| planes[digit * TILE_BYTES + i / 8] |= ((uniform >> digit & 1) as u8) << (i % 8));
+            }
+            script.extend(planes);
+            for (i, &offset) in offsets.iter().enumerate() {
+                let is_below = i % 3 > 0;
+                if offset == 3 {
+                    script.extend((digits - u64::from(is_below)).to_le_bytes());
+                }
+                expected.push(offset < 3 || offset == 3 && is_below);
+            }
+        }
+        let (mut coins, mut rng) = (vec![false; 8 * TILE_BYTES + 100], ScriptedRng::new(script));
+        coin.fill_with(&mut coins, &mut rng).unwrap();
+        assert_eq!(coins, expected[..coins.len()]);
+        assert_eq!(rng.remaining(), 0);
+    }
+
     #[test]
     fn certain_coins_use_no_randomness() {
         let mut dry = ScriptedRng::new([]);
