@@ -340,6 +340,7 @@ mod tests {
 
     use super::super::lanes::Portable;
     use super::*;
+    use crate::arith::power_of_two;
 
     fn pseudo_random(length: usize) -> impl Iterator<Item = u64> {
         let mut state = length as u64;
@@ -376,7 +377,7 @@ mod tests {
                     let mut squares = [[1.5; LANES]; ROWS];
                     add_squares(instructions, rows, stride, &[], &mut squares);
                     let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
-                    let factors = factors(instructions, 1e9, 2f64.powi(31), &norms);
+                    let factors = factors(instructions, 1e9, power_of_two(31), &norms);
                     let mut sums = vec![-3; width];
                     add_scaled(instructions, rows, stride, AHEAD, &[], &factors, &mut sums);
                     (bits(squares.as_flattened()), bits(&factors.scales), factors.masks, sums)
@@ -446,9 +447,9 @@ mod tests {
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
             add_squares::<f32>(instructions, &row, LANES, &[], &mut sums);
-            assert_eq!(sums[0][..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
+            assert_eq!(sums[0][..4], [0.0, power_of_two(-252), 9.0, f64::from(f32::MAX) * f64::from(f32::MAX)]);
             let mut row = [0.0; LANES];
-            row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
+            row[..4].copy_from_slice(&[power_of_two(-511).next_down(), -power_of_two(-511), 3.0, 1e200]);
             sums = [[0.0; LANES]];
             add_squares::<f64>(instructions, &row, LANES, &[], &mut sums);
             assert_eq!(sums[0][..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
