@@ -76,6 +76,7 @@ TARGETS = (
     Target("Random bytes", 15, unit="GB/s", entrant=INSTRUCTION_SETS["avx512"], column="1 MiB"),
     Target("Random bytes", 12, unit="GB/s", entrant=INSTRUCTION_SETS["avx2"], column="1 MiB"),
     Target("NumPy's generator", "NumPy, PCG64"),
+    Target("Unary encoding, client", 0.25, unit="ns per bit"),
     Target("Unary encoding, client", 0.13, unit="ns per bit", column="k = 128"),
     Target("Unary encoding, client", "NumPy, PCG64", 6),
     Target("Unary encoding, server, from cache", 0.006, unit="ns per bit"),
