@@ -129,7 +129,7 @@ impl TruncatedGeometric {
     fn toss(&mut self, probability: f64) -> Result<bool, Error> {
         // Scaling by a power of two is exact, and so is the subtraction below.
         let scaled = probability * WORD;
-        let (word, digits) = (self.words.next_u64()?, scaled as u64);
+        let (word, digits) = (u64::from_le_bytes(self.words.take()?), scaled as u64);
         if declassify(Reason::OpenCoin, word == digits) {
             return further_digits(scaled - digits as f64, &mut SecureRng::new()?);
         }

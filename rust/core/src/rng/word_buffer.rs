@@ -19,7 +19,7 @@ const BYTES: usize = 1 << 14;
 /// ```
 /// use dpnoise_core::rng::WordBuffer;
 /// let mut words = WordBuffer::new()?;
-/// assert_ne!(words.next_u64()?, words.next_u64()?);
+/// assert_ne!(words.take::<8>()?, words.take::<8>()?);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 pub struct WordBuffer {
@@ -39,24 +39,6 @@ impl WordBuffer {
         let mut buffer = Self { bytes: Wiped::new(BYTES), given: 0, process: ProcessMark::new()? };
         buffer.refill()?;
         Ok(buffer)
-    }
-
-    /// A word of 32 bits.
-    ///
-    /// # Errors
-    /// As for [`SecureRng::new`], when a refill is due.
-    #[inline]
-    pub fn next_u32(&mut self) -> Result<u32, Error> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    /// A word of 64 bits.
-    ///
-    /// # Errors
-    /// As for [`SecureRng::new`], when a refill is due.
-    #[inline]
-    pub fn next_u64(&mut self) -> Result<u64, Error> {
-        self.take().map(u64::from_le_bytes)
     }
 
     /// The next `N` bytes.
@@ -114,9 +96,9 @@ mod tests {
         let mut given = Vec::new();
         for i in 0..500 {
             if i % 3 == 0 {
-                given.extend(words.next_u32().unwrap().to_le_bytes());
+                given.extend(words.take::<4>().unwrap());
             } else {
-                given.extend(words.next_u64().unwrap().to_le_bytes());
+                given.extend(words.take::<8>().unwrap());
             }
             assert!(words.bytes[..words.given].iter().all(|&byte| byte == 0));
         }
@@ -130,8 +112,8 @@ mod tests {
         let count = 3 * BYTES / 8;
         let mut seen = HashSet::new();
         for store in &mut stores {
-            store.next_u32().unwrap(); // so that a refill comes in the middle of a word
-            seen.extend((0..count).map(|_| store.next_u64().unwrap()));
+            store.take::<4>().unwrap(); // so that a refill comes in the middle of a word
+            seen.extend((0..count).map(|_| u64::from_le_bytes(store.take().unwrap())));
         }
         assert_eq!(seen.len(), 2 * count);
     }
@@ -139,11 +121,11 @@ mod tests {
     #[test]
     fn words_of_another_process_are_not_given_out() {
         let mut words = WordBuffer::new().unwrap();
-        words.next_u32().unwrap();
+        words.take::<4>().unwrap();
         let stored = words.bytes.to_vec();
-        assert_eq!(words.next_u64().unwrap().to_le_bytes(), stored[4..12], "the same process goes on");
+        assert_eq!(words.take::<8>().unwrap(), stored[4..12], "the same process goes on");
         words.process = ProcessMark::of_another(); // as it is in the child of a fork
-        let fresh: Vec<u64> = (0..BYTES / 8).map(|_| words.next_u64().unwrap()).collect();
+        let fresh: Vec<u64> = (0..BYTES / 8).map(|_| u64::from_le_bytes(words.take().unwrap())).collect();
         for word in stored.windows(8) {
             assert!(!fresh.contains(&u64::from_le_bytes(word.try_into().unwrap())));
         }

@@ -47,8 +47,8 @@ pub(super) fn checks() -> Vec<Check> {
         }),
         ("random words from a store", || {
             let mut words = WordBuffer::new().unwrap();
-            assert_secret(&[words.next_u32().unwrap()]);
-            assert_secret(&[words.next_u64().unwrap(), words.next_u64().unwrap()]);
+            assert_secret(&words.take::<4>().unwrap());
+            assert_secret(&[words.take::<8>().unwrap(), words.take::<8>().unwrap()]);
         }),
     ])
 }
