@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
+.PHONY: prove instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
 .PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
@@ -93,6 +93,9 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
 	scripts/test_aarch64.sh
+
+prove: | check-tools ## check the proofs, and that their models agree with the code (Coq; QEMU and a cross compiler for NEON; FAULTS=--faults plants faults)
+	$(PYTHON) scripts/prove.py $(FAULTS)
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)
 	$(PYTHON) scripts/constant_time.py

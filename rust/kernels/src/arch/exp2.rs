@@ -58,6 +58,7 @@ mod tests {
     use crate::arch::lanes::{Portable, Vectors};
     use crate::arith::exp::Constants;
     use crate::arith::fixed::Fixed;
+    use crate::arith::power_of_two;
 
     type V = <Portable as Vectors>::U64;
 
@@ -80,5 +81,69 @@ mod tests {
             assert!(error < 2f64.powf(-45.9), "{t}: 2^{}", error.log2());
         }
         assert!(exp2_neg(1e14) < 2f64.powi(-990) && exp2_neg(1e14) > 0.0);
+    }
+
+    /// Writes what `make prove` computes again: the coefficients, and results on every instruction set, as bits.
+    #[test]
+    #[ignore = "make prove runs it"]
+    fn results_for_the_proofs() {
+        use crate::arch::instruction_set::{InstructionSet, dispatch};
+        use std::fmt::Write as _;
+
+        #[inline(always)]
+        unsafe fn lanes<S: Vectors>(exponent: &u64, t: &f64, result: &mut f64) {
+            let mut lanes = [0.0; 16];
+            // SAFETY: passed on from the caller.
+            unsafe {
+                let power = exp2_minus::<S::U64, true>(S::U64::splat(*exponent), S::U64::splat_f64(*t));
+                S::U64::store_f64(power, &mut lanes);
+            }
+            *result = lanes[0];
+        }
+
+        let mut code = "From Coq Require Import Reals Uint63 List.\nImport ListNotations.\n".to_owned();
+        let mut bits = "Definition coefficients : list (bool * int) := [".to_owned();
+        for (i, c) in COEFFICIENTS.as_flattened().iter().enumerate() {
+            let exponent = 1075 - (c.to_bits() >> 52 & 0x7ff);
+            let significand = c.to_bits() & ((1 << 52) - 1) | 1 << 52;
+            let sign = if *c < 0.0 { "-" } else { "" };
+            writeln!(code, "Notation c{i} := ({sign}{significand} / {})%R (only parsing).", 1u128 << exponent).unwrap();
+            let separator = if i > 0 { "; " } else { "" };
+            write!(bits, "{separator}({}, {})", *c < 0.0, c.to_bits() & i64::MAX as u64).unwrap();
+        }
+        writeln!(code, "{bits}]%uint63.").unwrap();
+
+        let mut state = 7u64;
+        let mut word = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 29
+        };
+        // t, exponent, and the result with operations that are rounded one by one, and with those that are fused.
+        code.push_str("Definition exponentials : list (int * int * int * int) := [\n");
+        for i in 0..10_240u64 {
+            let uniform = (word() >> 11) as f64 * power_of_two(-53);
+            let t = match i % 8 {
+                0 => uniform * 1e3,
+                1 => uniform * 0.5,
+                2 => uniform * power_of_two(-((word() % 140) as i32)),
+                3 => (word() % 1000) as f64 + 0.5,
+                4 => ((word() % 1000) as f64 + 0.5).next_down(),
+                5 => 1000.0 + uniform * 1e12,
+                _ => uniform * 70.0,
+            };
+            let exponent = 63 + word() % 8;
+            let results = InstructionSet::available().into_iter().map(|set| {
+                let (exponent, t, result) = (&exponent, &t, &mut 0f64);
+                dispatch!(set, lanes(exponent: &u64, t: &f64, result: &mut f64));
+                result.to_bits()
+            });
+            let results: Vec<u64> = results.collect();
+            let [separate, fused @ ..] = &results[..] else { unreachable!("one or more") };
+            assert!(fused.iter().all(|result| result == &fused[0]), "{t} {results:?}");
+            let separator = if i > 0 { ";\n" } else { "" };
+            write!(code, "{separator}({}, {exponent}, {separate}, {})", t.to_bits(), fused[0]).unwrap();
+        }
+        code.push_str("]%uint63.\n");
+        std::fs::write(std::env::var_os("DPNOISE_PROOFS").expect("DPNOISE_PROOFS"), code).unwrap();
     }
 }

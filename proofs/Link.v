@@ -1,0 +1,40 @@
+(* The model agrees with the code: on every row that the Rust code wrote, bit for bit; and the tables that it made are sound. *)
+From Coq Require Import ZArith List Floats Uint63 Bool.
+From Dpnoise Require Import Model Sound.
+From Dpnoise.generated Require Import Exponentials Trials.
+Import ListNotations.
+Open Scope Z_scope.
+
+Notation word := Uint63.to_Z.
+
+(* t and the exponent; the result where operations are rounded one by one, and where they are fused. *)
+Definition exponential_agrees (row : int * int * int * int) : bool :=
+  let '(t, e, separate, fused) := row in
+  let agrees f bits := PrimFloat.eqb (exp2_minus f (word e) (of_bits false t)) (of_bits false bits) in
+  agrees false separate && agrees true fused.
+
+Definition number (o : outcome) : Z := match o with Rejected => 0 | Accepted => 1 | Undecided => 2 | Tail => 3 end.
+
+(* The bin word, two halves each of the offset and of the acceptance word; both outcomes; the sign and the magnitude. *)
+Fixpoint trials_agree (t : tables) (rows : list int) : bool :=
+  match rows with
+  | bin :: o1 :: o2 :: a1 :: a2 :: separate :: fused :: negative :: magnitude :: rows =>
+      let agrees f outcome :=
+        let '(o, value) := trial f t (word bin) (Z.shiftl (word o1) 32 + word o2) (Z.shiftl (word a1) 32 + word a2) in
+        (number o =? word outcome) && (value =? if (negative =? 1)%uint63 then - word magnitude else word magnitude) in
+      agrees false separate && agrees true fused && trials_agree t rows
+  | [] => true
+  | _ => false
+  end.
+
+Theorem exponentials_agree : forallb exponential_agrees exponentials = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem trials_all_agree : forallb (fun '(_, t, rows) => trials_agree t rows) trials = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem tables_are_sound : forallb (fun '(l, t, _) => sound l t) trials = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+(* How much that is: exponentials, tables, trials. *)
+Compute (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials).

@@ -1,0 +1,169 @@
+"""Check the proofs in proofs/ with Coq, and that their models agree with the code. Run by ``make prove``.
+
+The Rust code writes down coefficients, tables, words, and what it computes from them on each instruction set, NEON under
+emulation. Coq computes all of it again with the models that the theorems are about, and checks every proof, in target/proofs.
+With ``--faults`` it is shown that planted faults are refused: each changes a model, a claim or a number that the code wrote,
+after which some file must not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "proofs"
+FOLDER = ROOT / "target/proofs"
+PACKAGES = "coq libcoq-flocq libcoq-interval libcoq-gappa libcoq-coquelicot gappa"
+
+AXIOMS = re.compile(
+    r"(ClassicalDedekindReals|FunctionalExtensionality|Classical_Prop|PrimInt63|Uint63|PrimFloat|FloatAxioms)\.\w+"
+)
+"""What theorems may rest on: classical real numbers, extensionality, and the primitive integers and floats of Coq."""
+
+ROWS = 60
+"""How many rows of each list are kept where faults are planted."""
+
+
+class Fault(NamedTuple):
+    """A planted fault: in a file, the first match of a pattern is replaced, or its number raised; then a target must fail."""
+
+    file: str
+    pattern: str
+    change: str | int
+    target: str
+
+
+FAULTS = {
+    "a comparison without the unit of the prefix": Fault("Model.v", r"\(left \+ float_of weight\)", "left", "Link"),
+    "the same, refused by the proof alone": Fault("Model.v", r"\(left \+ float_of weight\)", "left", "Trial"),
+    "a place of a bin": Fault("Model.v", r"12 - 48\]", "12 - 49]", "Link"),
+    "a second zero": Fault("Model.v", r"andb negative \(magnitude =\? 0\)", "false", "Link"),
+    "a sign where there is none": Fault("Model.v", r"One => false", "One => Z.odd accept", "Link"),
+    "one word too many of a column": Fault("Model.v", r"<\? Z.shiftr entry 6", "<=? Z.shiftr entry 6", "Mass"),
+    "a result": Fault("generated/Exponentials.v", r"(\d+)\)(?=;\n)", 1, "Link"),
+    "a coefficient, by its last bit": Fault("generated/Exponentials.v", r"\(true, (\d+)\)", 1, "Kernel"),
+    "a coefficient, in bit 40": Fault("generated/Exponentials.v", r"c0 := \((\d+)", 1 << 12, "Exponential"),
+    "an outcome": Fault("generated/Trials.v", r"; 1; 1; 0; ", "; 0; 1; 0; ", "Link"),
+    "a weight": Fault("generated/Trials.v", r"(?s)tables3 :=.*?\]%Z.*?\[\d+; (\d+)", -1, "Link"),
+    "an alias column": Fault("generated/Trials.v", r"(?s)tables3 :=.*?\[(\d+)", 64, "Link"),
+    "an amplitude": Fault("generated/Trials.v", r"tables12 := .*\) (\d+)\n", 1, "Link"),
+    "a rate": Fault("generated/Trials.v", r"tables4 := .*?of_bits false (\d+)", 20, "Link"),
+    "a window of 2^-41": Fault("Decision.v", r"1 / 268435456\)", "1 / 2199023255552)", "Decision"),
+    "an error of half the size": Fault("Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"),
+    "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
+}
+
+
+def main() -> None:
+    """Check, and with ``--faults`` plant faults."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--faults", action="store_true", help="plant faults, each of which must be refused")
+    faults = parser.parse_args().faults
+    if shutil.which("coq_makefile") is None or shutil.which("gappa") is None:
+        print(f"SKIPPED, nothing was proved: no Coq with its libraries (Debian: {PACKAGES})")
+        return
+    for source in [SOURCES / "_CoqProject", *SOURCES.glob("*.v")]:
+        place(FOLDER / source.name, source.read_text())
+    link()
+    before = seconds()
+    result = compile_all(FOLDER)
+    if result.returncode:
+        sys.exit(result.stdout + result.stderr)
+    report(result.stdout, seconds() - before)
+    if faults:
+        plant()
+
+
+def place(path: Path, text: str) -> None:
+    """Write a file where it is another one, so that nothing is proved twice."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def link() -> None:
+    """Have the code write what it computes, and take that over where all instruction sets agree."""
+    files = [computed(), computed("aarch64")]
+    for name, text in files[0].items():
+        if files[1] and text != files[1][name]:
+            sys.exit(f"{name} of an emulated aarch64 is not what this machine writes: see target/proof-data")
+        place(FOLDER / "generated" / name, text)
+
+
+def computed(*target: str) -> dict[str, str]:
+    """The files that the code writes, none where it cannot run."""
+    folder = ROOT.joinpath("target/proof-data", *target)
+    folder.mkdir(parents=True, exist_ok=True)
+    output = subprocess.run(
+        ["scripts/proof_data.sh", folder, *target], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    print("instruction sets:" if "SKIPPED" not in output else "aarch64:", output.strip())
+    return {} if "SKIPPED" in output else {path.name: path.read_text() for path in folder.glob("*.v")}
+
+
+def compile_all(folder: Path, target: str = "all") -> subprocess.CompletedProcess[str]:
+    """Compile the files of a folder, or one and what it needs."""
+    subprocess.run(["coq_makefile", "-f", "_CoqProject", "-o", "CoqMakefile"], cwd=folder, check=True)
+    command = ["make", "-f", "CoqMakefile", f"-j{os.cpu_count()}", target]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def seconds() -> float:
+    """The processor time of commands so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+
+def report(output: str, took: float) -> None:
+    """Print the theorems and what they rest on, which must be known."""
+    statements, _, axioms = output[output.index("trials_are_exact :") :].partition("Axioms:\n")
+    print(re.sub(r"\n(COQ|Arguments|.* is (opaque|not universe|transparent)|Expands).*", "", statements))
+    names = re.findall(r"^(\S+) *(?::|$)", axioms, re.MULTILINE)
+    names = [name for name in names if "." in name]
+    strange = [name for name in names if not AXIOMS.fullmatch(name)]
+    if strange or not names:
+        sys.exit(f"axioms that no theorem may rest on: {strange}")
+    print(f"{len(names)} axioms:", " ".join(names))
+    lines = {path: len(path.read_text().splitlines()) for path in FOLDER.rglob("*.v")}
+    generated = sum(count for path, count in lines.items() if path.parent != FOLDER)
+    print(f"{sum(lines.values()) - generated} lines, {generated} more that the code wrote; {took:.0f} s of processor time")
+
+
+def plant() -> None:
+    """Plant the faults, where there are fewer rows."""
+    base, copy = ROOT / "target/proof-faults/none", ROOT / "target/proof-faults/fault"
+    shutil.rmtree(base.parent, ignore_errors=True)
+    shutil.copytree(FOLDER, base, ignore=shutil.ignore_patterns("*.vo*", "*.glob", ".*"))
+    for path in base.glob("generated/*.v"):
+        path.write_text(re.sub(rf"(\[\n(?:.*;\n){{{ROWS}}}.*);\n(?:[\d(].*;\n)+.*\]", r"\1]", path.read_text()))
+    if compile_all(base).returncode:
+        sys.exit("the proofs fail without a fault, with fewer rows")
+    missed = []
+    for name, fault in FAULTS.items():
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(base, copy)
+        path = copy / fault.file
+        text = path.read_text()
+        found = re.search(fault.pattern, text)
+        if found is None:
+            sys.exit(f"nothing to change for the fault: {name}")
+        group = 0 if isinstance(fault.change, str) else 1
+        changed = fault.change if isinstance(fault.change, str) else str(int(found[1]) + fault.change)
+        path.write_text(text[: found.start(group)] + changed + text[found.end(group) :])
+        errors = compile_all(copy, f"{fault.target}.vo").stderr
+        refused = re.search(r'File "\./(.*?)", line (\d+).*\n(?:.*\n)*?Error', errors)
+        print(f"{'refused' if refused else 'MISSED'}: {name}", *([f"({refused[1]}, line {refused[2]})"] if refused else []))
+        missed += [] if refused else [name]
+    if missed:
+        sys.exit(f"{len(missed)} planted faults were not refused")
+
+
+if __name__ == "__main__":
+    main()
