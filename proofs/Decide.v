@@ -1,9 +1,9 @@
-(* Inequalities between real numbers that Coq decides by computing with intervals of 150 bits. *)
+(* Inequalities between real numbers that Coq decides by computing with intervals of 110 bits. *)
 From Coq Require Import Reals ZArith.
 From Interval Require Import Specific_bigint Specific_ops Float_full Interval Xreal Basic Sig.
 
-Module Digits := SpecificFloat BigIntRadix2.
-Module Bounds := FloatIntervalFull Digits.
+Module Numbers := SpecificFloat BigIntRadix2.
+Module Bounds := FloatIntervalFull Numbers.
 
 Inductive term := Whole (z : Z) | Add (a b : term) | Sub (a b : term) | Mul (a b : term) | Div (a b : term) | Exp (a : term) | Log2.
 
@@ -18,7 +18,7 @@ Fixpoint denote (t : term) : R :=
   | Log2 => ln 2
   end.
 
-Definition precision := Digits.PtoP 150.
+Definition precision := Numbers.PtoP 110.
 
 Fixpoint bounds (t : term) : Bounds.type :=
   match t with

@@ -1,7 +1,7 @@
 (* The model agrees with the code: on every row that the Rust code wrote, bit for bit; and the tables that it made are sound. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
-From Dpnoise Require Import Model Sound.
-From Dpnoise.generated Require Import Exponentials Trials.
+From Dpnoise Require Import Model Sound Alias.
+From Dpnoise.generated Require Import Exponentials Trials Numbers.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -13,7 +13,7 @@ Definition exponential_agrees (row : int * int * int * int) : bool :=
   let agrees f bits := PrimFloat.eqb (exp2_minus f (word e) (of_bits false t)) (of_bits false bits) in
   agrees false separate && agrees true fused.
 
-Definition number (o : outcome) : Z := match o with Rejected => 0 | Accepted => 1 | Undecided => 2 | Tail => 3 end.
+Definition code (o : outcome) : Z := match o with Rejected => 0 | Accepted => 1 | Undecided => 2 | Tail => 3 end.
 
 (* The bin word, two halves each of the offset and of the acceptance word; both outcomes; the sign and the magnitude. *)
 Fixpoint trials_agree (t : tables) (rows : list int) : bool :=
@@ -21,7 +21,7 @@ Fixpoint trials_agree (t : tables) (rows : list int) : bool :=
   | bin :: o1 :: o2 :: a1 :: a2 :: separate :: fused :: negative :: magnitude :: rows =>
       let agrees f outcome :=
         let '(o, value) := trial f t (word bin) (Z.shiftl (word o1) 32 + word o2) (Z.shiftl (word a1) 32 + word a2) in
-        (number o =? word outcome) && (value =? if (negative =? 1)%uint63 then - word magnitude else word magnitude) in
+        (code o =? word outcome) && (value =? if (negative =? 1)%uint63 then - word magnitude else word magnitude) in
       agrees false separate && agrees true fused && trials_agree t rows
   | [] => true
   | _ => false
@@ -36,5 +36,19 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem tables_are_sound : forallb (fun '(l, t, _) => sound l t) trials = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* How much that is: exponentials, tables, trials. *)
-Compute (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials).
+(* A fraction and a byte for each digit; the sign and the magnitude of the number, and whether an entry stands for the rest. *)
+Definition number_agrees (digits : list digit) (row : list (int * int) * bool * int * bool) : bool :=
+  let '(words, negative, magnitude, rest) := row in
+  let drawn := draw digits (map (fun '(fraction, head) => (word fraction, word head)) words) false true in
+  (Alias.number digits drawn =? if negative then - word magnitude else word magnitude) && Bool.eqb (has_rest drawn) rest.
+
+Theorem numbers_agree : forallb (fun '(_, digits, rows) => forallb (number_agrees digits) rows) numbers = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem digits_are_sound : forallb (fun '(l, digits, _) => sound_digits l digits) numbers = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+(* How many exponentials, tables, trials, distributions by alias tables, and numbers that is. *)
+Eval vm_compute in
+  (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials,
+   length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers).

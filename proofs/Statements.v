@@ -1,8 +1,8 @@
 (* The theorems as Coq prints them, and what they rest on. *)
 From Coq Require Import Reals ZArith List.
 From Coquelicot Require Import Coquelicot.
-From Dpnoise Require Import Model Words Sound Mass Exact Link.
-From Dpnoise.generated Require Import Exponentials Trials.
+From Dpnoise Require Import Model Words Sound Mass Exact Alias Link.
+From Dpnoise.generated Require Import Exponentials Trials Numbers.
 Open Scope R_scope.
 Set Printing Width 120.
 
@@ -13,4 +13,10 @@ About low_and_high_bits.
 About tables_are_sound.
 About exponentials_agree.
 About trials_all_agree.
+About entry_is_chosen.
+About rest_makes_up_for_the_words.
+About signed_digits_make_the_law.
+About digits_make_the_law.
+About digits_are_sound.
+About numbers_agree.
 Print Assumptions trials_are_exact.

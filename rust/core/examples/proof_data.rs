@@ -6,15 +6,21 @@ use std::path::Path;
 
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, IntegerNoise, Layout};
+use dpnoise_kernels::arch::alias::{self, DIGIT_BYTES, Drawn, NUMBERS, REST};
 use dpnoise_kernels::arch::instruction_set::InstructionSet;
 use dpnoise_kernels::arch::trials::{self, TAIL, TRIALS, Tables, Trials};
+
+/// How files begin.
+const HEAD: &str = "From Coq Require Import ZArith List Floats Uint63.\nFrom Dpnoise Require Import Model Sound.\nImport ListNotations.\n";
 
 /// How many trials of a table are written, at the least.
 const ROWS: usize = 512;
 
 fn main() {
     let folder = std::env::args_os().nth(1).expect("a folder");
-    std::fs::write(Path::new(&folder).join("Trials.v"), trials()).expect("written");
+    for (name, code) in [("Trials.v", trials()), ("Numbers.v", numbers())] {
+        std::fs::write(Path::new(&folder).join(name), code).expect("written");
+    }
     let names: Vec<_> = InstructionSet::available().iter().map(|set| set.name()).collect();
     println!("{}", names.join(" "));
 }
@@ -45,7 +51,10 @@ fn outcome(set: InstructionSet, tables: &Tables, bin: u32, offset: u64, accept: 
     words.extend(accept.to_le_bytes().repeat(TRIALS));
     let (mut all, mut packed) = (Trials::default(), [0; TRIALS]);
     trials::run(set, tables, &words, &mut all, &mut packed);
-    assert!([all.accepted, all.undecided, all.tail].iter().all(|mask| [0, u64::MAX].contains(mask)), "every lane is alike");
+    assert!(
+        [all.accepted, all.undecided, all.tail].iter().all(|mask| [0, u64::MAX].contains(mask)),
+        "every lane is alike"
+    );
     match (all.accepted, all.undecided, all.tail) {
         (0, 0, 0) => (Outcome::Rejected, all.values[0]),
         (_, 0, 0) => (Outcome::Accepted, packed[0]),
@@ -81,14 +90,15 @@ fn trials() -> String {
     let sets = InstructionSet::available();
     let [separate, .., fused] = sets[..] else { panic!("an instruction set with fused operations is needed") };
     let mut words = Words(11);
-    let mut code = "From Coq Require Import ZArith List Floats Uint63.\nFrom Dpnoise Require Import Model Sound.\nImport ListNotations.\n".to_owned();
+    let mut code = HEAD.to_owned();
     let mut names = Vec::new();
     for (i, (name, noise)) in distributions().iter().enumerate() {
         let tables = noise.tables().expect("drawn by trials");
         let scale = noise.scale().ratio();
         let list = |items: &[u32]| items.iter().map(u32::to_string).collect::<Vec<_>>().join("; ");
         writeln!(code, "(* {name}, scale {}/{} *)", scale.numerator(), scale.denominator()).unwrap();
-        writeln!(code, "Definition law{i} := Law {} {} {}.", tables.square, scale.numerator(), scale.denominator()).unwrap();
+        writeln!(code, "Definition law{i} := Law {} {} {}.", tables.square, scale.numerator(), scale.denominator())
+            .unwrap();
         writeln!(
             code,
             "Definition tables{i} := Tables {} {:?} {} (of_bits false {}) (of_bits false {}) {}\n  [{}]%Z\n  [{}]%Z.",
@@ -126,8 +136,14 @@ fn trials() -> String {
                 let (kinds, value) = ([results[0].0, results[1].0].map(|kind| kind as u8), results[0].1);
                 rows.push(format!(
                     "{bin}; {}; {}; {}; {}; {}; {}; {}; {}",
-                    half(offset), rest(offset), half(accept), rest(accept), kinds[0], kinds[1],
-                    u8::from(value < 0), value.unsigned_abs()
+                    half(offset),
+                    rest(offset),
+                    half(accept),
+                    rest(accept),
+                    kinds[0],
+                    kinds[1],
+                    u8::from(value < 0),
+                    value.unsigned_abs()
                 ));
             };
             add(words.next() >> 1);
@@ -150,5 +166,89 @@ fn trials() -> String {
     }
     assert!(TAIL == 63, "as in the model");
     writeln!(code, "Definition trials := [{}].", names.join("; ")).unwrap();
+    code
+}
+
+/// Numbers from alias tables: their fractions are at a threshold or next to it.
+fn numbers() -> String {
+    let real = |x| Scale::from_f64(x).expect("a scale");
+    let mut all: Vec<IntegerNoise> = Vec::new();
+    for scale in [0.01, 1.0, 10.0, 1000.0] {
+        all.push(DiscreteLaplace::new(real(scale)).deref().clone());
+    }
+    for scale in [3.0, 1000.0] {
+        all.push(Geometric::new(real(scale)).deref().clone());
+    }
+    for scale in [0.5, 1.0, 6.0] {
+        all.push(DiscreteGaussian::new(real(scale)).expect("a scale").deref().clone());
+    }
+    let mut words = Words(13);
+    let mut code = HEAD.replace("Sound", "Sound Alias");
+    let mut names = Vec::new();
+    for (i, noise) in all.iter().enumerate() {
+        let (digits, scale) = (noise.digits().expect("drawn from alias tables"), noise.scale().ratio());
+        let gaussian = i >= all.len() - 3;
+        writeln!(code, "Definition law{i} := Law {gaussian} {} {}.", scale.numerator(), scale.denominator()).unwrap();
+        let digit_code = digits.iter().map(|digit| {
+            let columns = digit.table.columns();
+            let list = |item: fn(&(u64, u8)) -> u64| {
+                columns.iter().map(item).map(|item| item.to_string()).collect::<Vec<_>>().join("; ")
+            };
+            format!(
+                "Digit [{}]%Z\n  [{}]%Z {} {}",
+                list(|column| column.0),
+                list(|column| column.1.into()),
+                digit.step,
+                digit.signed
+            )
+        });
+        writeln!(code, "Definition digits{i} := [{}].", digit_code.collect::<Vec<_>>().join(";\n  ")).unwrap();
+        let mut rows = Vec::new();
+        for distance in [-1, 0, 1, i64::MAX] {
+            let mut block = vec![0; DIGIT_BYTES * digits.len()];
+            let mut pairs = vec![Vec::new(); NUMBERS];
+            for (d, (digit, block)) in digits.iter().zip(block.chunks_exact_mut(DIGIT_BYTES)).enumerate() {
+                let columns = digit.table.columns();
+                for (j, pairs) in pairs.iter_mut().enumerate() {
+                    // Each column of the first digit, and bits that do not count.
+                    let column = if d == 0 { j as u8 } else { words.next() as u8 % 64 };
+                    let head = (words.next() as u8) << 6 | column;
+                    let edge = columns[usize::from(column)].0.saturating_add_signed(distance);
+                    let fraction = if distance == i64::MAX { words.next() } else { edge } % (1 << alias::COLUMN_BITS);
+                    for (byte, plane) in
+                        fraction.to_le_bytes()[..7].iter().chain([&head]).zip(block.chunks_exact_mut(NUMBERS))
+                    {
+                        plane[j] = *byte;
+                    }
+                    pairs.push(format!("({fraction}, {head})"));
+                }
+            }
+            let drawn = InstructionSet::available().into_iter().map(|set| {
+                let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
+                alias::run(set, digits, &block, &mut drawn, &mut numbers);
+                (drawn.entries.map(|entries| entries.map(i64::from)), numbers)
+            });
+            let drawn: Vec<_> = drawn.collect();
+            assert!(drawn.iter().all(|results| results == &drawn[0]), "{drawn:?}");
+            let (entries, numbers) = &drawn[0];
+            for (j, pairs) in pairs.iter().enumerate() {
+                let rest = entries[..digits.len()].iter().any(|entries| entries[j].unsigned_abs() == REST as u64);
+                rows.push(format!(
+                    "([{}], {}, {}, {rest})",
+                    pairs.join("; "),
+                    numbers[j] < 0,
+                    numbers[j].unsigned_abs()
+                ));
+            }
+        }
+        writeln!(
+            code,
+            "Definition rows{i} : list (list (int * int) * bool * int * bool) := [\n{}]%uint63.",
+            rows.join(";\n")
+        )
+        .unwrap();
+        names.push(format!("(law{i}, digits{i}, rows{i})"));
+    }
+    writeln!(code, "Definition numbers := [{}].", names.join("; ")).unwrap();
     code
 }

@@ -142,6 +142,11 @@ impl Alias {
         Some(Self { law: law.clone(), places, digits, counts })
     }
 
+    /// The tables of the digits.
+    pub(super) fn digits(&self) -> &[Digit] {
+        &self.digits
+    }
+
     /// Fills `out`; where it fails, only in part.
     pub(super) fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         fill_blocks(rng, out, self.places.len(), |rng, instructions, words, drawn, numbers| {

@@ -1,5 +1,6 @@
 //! Noise on the integers, by the sampler that suits its scale.
 
+use dpnoise_kernels::arch::alias::Digit;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arch::trials::Tables;
 use rand_core::TryCryptoRng;
@@ -116,6 +117,12 @@ impl IntegerNoise {
             Engine::Histogram(histogram) => Some(histogram.tables()),
             Engine::Alias(_) | Engine::Pages(_) => None,
         }
+    }
+
+    /// The tables of the digits, where the noise is drawn from alias tables.
+    #[must_use]
+    pub fn digits(&self) -> Option<&[Digit]> {
+        if let Engine::Alias(alias) = &self.engine { Some(alias.digits()) } else { None }
     }
 
     /// The smallest t with P(|x| <= t) >= `level`, in floating point, where the noise is drawn by pages.

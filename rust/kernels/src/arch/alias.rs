@@ -74,6 +74,13 @@ impl Table {
         }
     }
 
+    /// The columns that it was made of.
+    #[must_use]
+    pub fn columns(&self) -> [(u64, u8); ENTRIES] {
+        let threshold = |i: usize| self.thresholds.iter().rev().fold(0, |word, byte| word << 8 | u64::from(byte[i]));
+        core::array::from_fn(|i| (threshold(i), self.aliases[i]))
+    }
+
     /// The entry that the words of a digit choose for number `i`, at addresses that depend on them.
     #[must_use]
     pub fn entry_vartime(&self, words: &[u8; DIGIT_BYTES], i: usize) -> usize {
@@ -241,7 +248,7 @@ mod tests {
 
     /// The threshold of a column.
     fn threshold(table: &Table, column: usize) -> u64 {
-        (0..7).fold(0, |word, j| word | u64::from(table.thresholds[j][column]) << (8 * j))
+        table.columns()[column].0
     }
 
     /// Sets the fraction and the last byte of number `i` in the words of a digit.

@@ -1,0 +1,146 @@
+(* Numbers from alias tables: a model of alias.rs, digit by digit; each entry of a digit has exactly as many words as its
+   table says, what they fall short of is made up exactly, and digits that have their probabilities make up the law. *)
+From Coq Require Import Reals ZArith List Bool Lia Lra.
+From Coquelicot Require Import Coquelicot.
+From Dpnoise Require Import Decide Model Words Sound Exact.
+Import ListNotations.
+Open Scope Z_scope.
+
+Record digit := Digit { thresholds : list Z; entries : list Z; step : Z; signed : bool }.
+
+(* The entry of a fraction of 56 bits and a byte that holds the column in its lower 6 bits. *)
+Definition entry_of (d : digit) (fraction head : Z) : Z :=
+  let column := Z.land head (2 ^ 6 - 1) in
+  if fraction <? item (thresholds d) column then column else item (entries d) column.
+
+(* The entries of a number, with its sign, from a fraction and a byte for each digit. The first digit of a distribution with
+   two signs has them in bit 7, and where its entry is zero no other one counts. *)
+Fixpoint draw (digits : list digit) (words : list (Z * Z)) (negative counts : bool) : list Z :=
+  match digits, words with
+  | d :: digits, (fraction, head) :: words =>
+      let entry := entry_of d fraction head in
+      let negative := if signed d then Z.testbit head 7 else negative in
+      let counts := if signed d then 0 <? entry else counts in
+      (if counts then if negative then - entry else entry else 0) :: draw digits words negative counts
+  | _, _ => []
+  end.
+
+Definition number (digits : list digit) (drawn : list Z) : Z :=
+  total (map (fun '(d, entry) => step d * entry) (combine digits drawn)).
+
+(* Whether some entry stands for the rest. *)
+Definition has_rest (drawn : list Z) : bool := existsb (fun entry => Z.abs entry =? 63) drawn.
+
+(* How many of 2^62 words lead to an entry. *)
+Definition entry_words (d : digit) (e : Z) : Z :=
+  sum 6 (fun column =>
+    (if column =? e then item (thresholds d) column else 0)
+    + (if item (entries d) column =? e then 2 ^ 56 - item (thresholds d) column else 0)).
+
+(* The probability of entry e of a digit with step s, where q = f(s): of a first digit with two signs, 2 q^e (1 - q) / (1 + q)
+   for e > 0; of others q^e (1 - q); divided by what entries up to 62 have of it, where 62 is the largest one. *)
+Notation power l x := (term_of_density l x).
+Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term :=
+  let q := power l (step d) in
+  let closing := if last then Whole 1 else Sub (Whole 1) (power l ((if signed d then 62 else 63) * step d)) in
+  if signed d && (e =? 0) then Div (Sub (Whole 1) q) (Add (Whole 1) q)
+  else Div (Mul (Mul (Whole (if signed d then 2 else 1)) (Sub (Whole 1) q)) (power l (e * step d)))
+           (Mul (if signed d then Add (Whole 1) q else Whole 1) closing).
+
+(* No entry has more words than its probability, and each one at most a word less. *)
+Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
+  forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
+  && (length (thresholds d) =? 64)%nat && (total (map (entry_words d) (indices 64)) =? 2 ^ 62)
+  && (gaussian l || forallb (fun e => let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
+       at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1))) (indices 63)).
+
+Fixpoint sound_digits (l : law) (digits : list digit) : bool :=
+  match digits with
+  | [] => true
+  | [d] => sound_digit l d true
+  | d :: digits => sound_digit l d false && sound_digits l digits
+  end.
+
+Open Scope R_scope.
+
+(* An entry and a sign have exactly their words: of 2^63, as many as lead to the entry. *)
+Theorem entry_is_chosen l d last e (negative : bool) : sound_digit l d last = true ->
+  mean 8 (fun head => mean 56 (fun fraction => one (entry_of d fraction head =? e)%Z * one (Bool.eqb (Z.testbit head 7) negative)))
+  = IZR (entry_words d e) / IZR (2 ^ 62) * (1/2).
+Proof.
+  intros S. assert (Th : forall c, (0 <= c < 64)%Z -> (0 <= item (thresholds d) c < 2 ^ 56)%Z).
+  { intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S. destruct S as [[[T L] _] _]. apply Nat.eqb_eq in L.
+    generalize (item_in _ _ c T L C). rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. exact (fun x => x). }
+  change 8%nat with (6 + 2)%nat. rewrite mean_split.
+  rewrite (mean_ext 2 _ (fun high => (IZR (entry_words d e) / IZR (2 ^ 62)) * one (Bool.eqb (Z.testbit high 1) negative))).
+  - rewrite mean_scale. f_equal. cbn [mean]. destruct negative; simpl; lra.
+  - intros high H. change (2^ 2) with 4%Z in H.
+    rewrite (mean_ext 6 _ (fun column => IZR ((if column =? e then item (thresholds d) column else 0)
+      + (if item (entries d) column =? e then 2 ^ 56 - item (thresholds d) column else 0))%Z * (/ IZR (2 ^ 56) * one (Bool.eqb (Z.testbit high 1) negative)))).
+    + rewrite mean_scale_right, mean_integers. fold (entry_words d e).
+      change (2 ^ 62)%Z with (2 ^ 56 * 2^ 6)%Z. rewrite mult_IZR. field. split; apply not_0_IZR; discriminate.
+    + intros column C. change (2^ 6) with 64%Z in *.
+      assert (Land : Z.land (high * 64 + column) (2 ^ 6 - 1) = column).
+      { rewrite Z.sub_1_r, <- Z.ones_equiv, Z.land_ones by lia. change (2 ^ 6)%Z with 64%Z. rewrite Z.add_comm, Z.mod_add by lia. apply Z.mod_small, C. }
+      assert (Bit : Z.testbit (high * 64 + column) 7 = Z.testbit high 1).
+      { change 7%Z with (1 + 6)%Z. rewrite <- Z.div_pow2_bits by lia. change (2 ^ 6)%Z with 64%Z.
+        rewrite Z.add_comm, Z.div_add, Z.div_small by lia. reflexivity. }
+      unfold entry_of. cbv zeta. rewrite Land, Bit. generalize (Th column C). set (t := item (thresholds d) column). intros T.
+      rewrite mean_scale_right. rewrite <- (Rmult_assoc _ (/ _)). f_equal.
+      transitivity (mean 56 (fun f => one (item (entries d) column =? e)%Z
+        + (one (column =? e)%Z - one (item (entries d) column =? e)%Z) * one (f <? t)%Z)).
+      * apply mean_ext. intros f _. destruct (f <? t)%Z; unfold one; ring.
+      * rewrite mean_plus, mean_const, mean_scale, mean_below by (change (2^ 56) with (2 ^ 56)%Z; lia). change (2^ 56) with (2 ^ 56)%Z.
+        unfold one. destruct (column =? e)%Z, (item (entries d) column =? e)%Z; rewrite ?Z.add_0_r, ?Z.add_0_l, ?plus_IZR, ?minus_IZR;
+          change (2 ^ 56)%Z with 72057594037927936%Z; field.
+Qed.
+
+(* The rest. Entry 63 stands for what the words of the others fall short of their probabilities: an entry is drawn uniformly
+   and kept with the probability that it lacks, again and again, until one is. In all each has its probability. *)
+Theorem rest_makes_up_for_the_words (lacking p A T A63 : R) : 0 < A63 <= 64 -> 0 < T -> lacking = p * T - A ->
+  is_series (fun n => (1 - A63 / 64) ^ n * (1 / 64 * lacking)) (lacking / A63) /\ A / T + A63 / T * (lacking / A63) = p.
+Proof.
+  intros H P E. split; [|rewrite E; field; lra].
+  replace (lacking / A63) with (1 / 64 * lacking / (1 - (1 - A63 / 64))) by (field; lra). apply first_success. lra.
+Qed.
+
+(* What entries lack adds up to entry 63's words, when probabilities add up to 1. *)
+Lemma lacking_sums (p A : nat -> R) (last T A63 : R) n : sum_f_R0 p n + last = 1 -> sum_f_R0 A n + A63 = T ->
+  sum_f_R0 (fun e => p e * T - A e) n + last * T = A63.
+Proof.
+  intros P S. rewrite <- (sum_eq (fun e => p e * T + - A e)); [|intros; ring]. rewrite sum_plus.
+  rewrite (sum_eq (fun l => - A l) (fun l => A l * -1)) by (intros; ring). rewrite <- !scal_sum. 
+  replace (sum_f_R0 (fun l => p l * T) n) with (T * sum_f_R0 p n) by (rewrite scal_sum; reflexivity). nra.
+Qed.
+
+(* Probabilities of the entries up to n and of all beyond add up to 1: with signs and without. *)
+Lemma signed_entries_add_up q n : 0 <= q ->
+  sum_f_R0 (fun e => if Nat.eqb e 0 then (1 - q) / (1 + q) else 2 * (1 - q) * q ^ e / (1 + q)) n + 2 * q ^ Datatypes.S n / (1 + q) = 1.
+Proof.
+  intros Q. induction n as [|n IH]; [simpl; field; lra|]. rewrite tech5. cbn [Nat.eqb].
+  rewrite <- (tech_pow_Rmult q (Datatypes.S n)). set (p := q ^ Datatypes.S n) in *.
+  match type of IH with ?s + _ = 1 => replace s with (1 - 2 * p / (1 + q)) by lra end. field. lra.
+Qed.
+
+Lemma unsigned_entries_add_up q n : sum_f_R0 (fun e => (1 - q) * q ^ e) n + q ^ Datatypes.S n = 1.
+Proof. induction n as [|n IH]; [simpl; ring|]. rewrite tech5, <- (tech_pow_Rmult q (Datatypes.S n)). lra. Qed.
+
+(* Digits make up the law. A magnitude is e1 + 62 e2 + 62 63 e3 with e1 from 1 to 62, e2 from 0 to 62; its sign is a fair bit. *)
+Theorem signed_digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
+  let Q := q ^ 62 in let R := Q ^ 63 in
+  2 * (1 - q) * q ^ e1 / ((1 + q) * (1 - Q)) * ((1 - Q) * Q ^ e2 / (1 - R)) * ((1 - R) * R ^ e3) * (1/2)
+  = (1 - q) / (1 + q) * q ^ (e1 + 62 * e2 + 62 * 63 * e3).
+Proof.
+  intros H Q R. assert (0 < Q < 1) by (unfold Q; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
+  assert (0 < R < 1) by (unfold R; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
+  rewrite !pow_add, !(pow_mult q). rewrite (pow_mult q 62 63) || idtac. fold Q. fold R. field. repeat split; lra.
+Qed.
+
+Theorem digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
+  let Q := q ^ 63 in let R := Q ^ 63 in
+  (1 - q) * q ^ e1 / (1 - Q) * ((1 - Q) * Q ^ e2 / (1 - R)) * ((1 - R) * R ^ e3) = (1 - q) * q ^ (e1 + 63 * e2 + 63 * 63 * e3).
+Proof.
+  intros H Q R. assert (0 < Q < 1) by (unfold Q; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
+  assert (0 < R < 1) by (unfold R; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
+  rewrite !pow_add, !(pow_mult q). fold Q. fold R. field. repeat split; lra.
+Qed.
