@@ -1,66 +1,8 @@
-(* Numbers from alias tables: a model of alias.rs, digit by digit; each entry of a digit has exactly as many words as its
-   table says, what they fall short of is made up exactly, and digits that have their probabilities make up the law. *)
+(* Numbers from alias tables: each entry of a digit has exactly as many words as its table says, what they fall short of is made
+   up exactly, and digits that have their probabilities make up the law. *)
 From Coq Require Import Reals ZArith List Bool Lia Lra.
 From Coquelicot Require Import Coquelicot.
-From Dpnoise Require Import Decide Model Words Sound Exact.
-Import ListNotations.
-Open Scope Z_scope.
-
-Record digit := Digit { thresholds : list Z; entries : list Z; step : Z; signed : bool }.
-
-(* The entry of a fraction of 56 bits and a byte that holds the column in its lower 6 bits. *)
-Definition entry_of (d : digit) (fraction head : Z) : Z :=
-  let column := Z.land head (2 ^ 6 - 1) in
-  if fraction <? item (thresholds d) column then column else item (entries d) column.
-
-(* The entries of a number, with its sign, from a fraction and a byte for each digit. The first digit of a distribution with
-   two signs has them in bit 7, and where its entry is zero no other one counts. *)
-Fixpoint draw (digits : list digit) (words : list (Z * Z)) (negative counts : bool) : list Z :=
-  match digits, words with
-  | d :: digits, (fraction, head) :: words =>
-      let entry := entry_of d fraction head in
-      let negative := if signed d then Z.testbit head 7 else negative in
-      let counts := if signed d then 0 <? entry else counts in
-      (if counts then if negative then - entry else entry else 0) :: draw digits words negative counts
-  | _, _ => []
-  end.
-
-Definition number (digits : list digit) (drawn : list Z) : Z :=
-  total (map (fun '(d, entry) => step d * entry) (combine digits drawn)).
-
-(* Whether some entry stands for the rest. *)
-Definition has_rest (drawn : list Z) : bool := existsb (fun entry => Z.abs entry =? 63) drawn.
-
-(* How many of 2^62 words lead to an entry. *)
-Definition entry_words (d : digit) (e : Z) : Z :=
-  sum 6 (fun column =>
-    (if column =? e then item (thresholds d) column else 0)
-    + (if item (entries d) column =? e then 2 ^ 56 - item (thresholds d) column else 0)).
-
-(* The probability of entry e of a digit with step s, where q = f(s): of a first digit with two signs, 2 q^e (1 - q) / (1 + q)
-   for e > 0; of others q^e (1 - q); divided by what entries up to 62 have of it, where 62 is the largest one. *)
-Notation power l x := (term_of_density l x).
-Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term :=
-  let q := power l (step d) in
-  let closing := if last then Whole 1 else Sub (Whole 1) (power l ((if signed d then 62 else 63) * step d)) in
-  if signed d && (e =? 0) then Div (Sub (Whole 1) q) (Add (Whole 1) q)
-  else Div (Mul (Mul (Whole (if signed d then 2 else 1)) (Sub (Whole 1) q)) (power l (e * step d)))
-           (Mul (if signed d then Add (Whole 1) q else Whole 1) closing).
-
-(* No entry has more words than its probability, and each one at most a word less. *)
-Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
-  forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
-  && (length (thresholds d) =? 64)%nat && (total (map (entry_words d) (indices 64)) =? 2 ^ 62)
-  && (gaussian l || forallb (fun e => let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
-       at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1))) (indices 63)).
-
-Fixpoint sound_digits (l : law) (digits : list digit) : bool :=
-  match digits with
-  | [] => true
-  | [d] => sound_digit l d true
-  | d :: digits => sound_digit l d false && sound_digits l digits
-  end.
-
+From Dpnoise Require Import Model Words Sound Values.
 Open Scope R_scope.
 
 (* An entry and a sign have exactly their words: of 2^63, as many as lead to the entry. *)

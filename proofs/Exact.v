@@ -1,223 +1,119 @@
-(* The composed theorem: what a trial decides is right, each value has a probability proportional to f, in the bins and in the
-   tail, and so has the first value that a run of trials accepts. *)
+(* The composed theorem. A trial gives one value at most, so all of them together have a probability of at most 1; with what is
+   known of each of them, the samplers by trials are exact. *)
 From Coq Require Import Reals ZArith List Bool Lia Lra.
 From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Core.
-From Dpnoise Require Import Decide Model Words Sound Trial Mass.
+From Dpnoise Require Import Model Words Sound Mass Values.
+Import ListNotations.
 Open Scope R_scope.
 
-Section Trials.
+Section Whole.
 Variables (l : law) (t : tables).
 Hypothesis S : sound l t = true.
 Let facts := sound_facts l t S.
 
-(* The words of a trial that does not choose the tail decide as denote numbers would. *)
-Definition right (bin offset accept : Z) (result : outcome * Z) : Prop :=
-  let h := bin_of t bin in
-  let a := magnitude_of t h offset in
-  let u := Z.shiftr accept 1 in
-  let W := item (weights t) h in
-  let R := right_side l t 63 (copies_of t h a) a in
-  let negative := match signs t with One => false | _ => Z.odd accept end in
-  let '(decided, value) := result in
-  value = (if negative then - a else a)%Z /\
-  match decided with
-  | Accepted => (IZR u + 1) * IZR W <= R
-  | Rejected => R <= IZR u * IZR W \/ (signs t <> Folded /\ negative = true /\ a = 0%Z)
-  | Undecided => True
-  | Tail => False
-  end.
+Definition sum_over (f : Z -> R) (xs : list Z) : R := fold_right (fun x s => f x + s) 0 xs.
+Definition tail_chosen : R := IZR (item (weights t) 63) / IZR (2 ^ 32).
 
-Theorem trial_is_right fused bin offset accept : (0 <= bin < 2 ^ 32)%Z -> (0 <= accept < 2 ^ 64)%Z -> bin_of t bin <> 63%Z ->
-  right bin offset accept (trial fused t bin offset accept).
+Definition is_value (x : Z) (o : option Z) : bool := match o with Some v => (v =? x)%Z | None => false end.
+
+Lemma no_value v xs : ~ In v xs -> sum_over (fun x => one (v =? x)%Z) xs = 0.
 Proof.
-  intros Hb Ha N. unfold right, trial. cbv zeta. rewrite (proj2 (Z.eqb_neq _ _) N).
-  generalize (bin_range t bin Hb). intros B. set (h := bin_of t bin) in *. set (a := magnitude_of t h offset).
-  generalize (magnitude_range l t S h offset ltac:(lia)) (shift_range _ _ facts). fold a. unfold tail_start. intros A Q.
-  assert (2 ^ shift t <= 2 ^ 50)%Z by (apply Z.pow_le_mono_r; lia).
-  assert (U : (0 <= Z.shiftr accept 1 < 2 ^ 63)%Z).
-  { rewrite Z.shiftr_div_pow2 by lia. split; [apply Z.div_pos; lia|apply Z.div_lt_upper_bound; lia]. }
-  assert (E : (0 <= copies_of t h a <= 4)%Z).
-  { unfold copies_of. generalize (e_range h B). destruct (signs t); try destruct (a <? 1)%Z; lia. }
-  generalize (judge_is_right l t S fused a (copies_of t h a) _ _ ltac:(lia) E (weight_range _ _ facts h B) U).
-  destruct (judge _ _ _ _ _ _) as [below above]. intros [HB HA].
-  set (negative := match signs t with One => false | _ => Z.odd accept end). split; [reflexivity|].
-  destruct (match signs t with Folded => false | _ => negative && (a =? 0)%Z end) eqn:Zero.
-  - right. destruct (signs t); try discriminate; apply andb_true_iff in Zero; rewrite Z.eqb_eq in Zero; repeat split; tauto || discriminate.
-  - destruct below; [apply HB; reflexivity|]. destruct above; [left; apply HA; reflexivity|exact I].
+  induction xs as [|x xs IH]; intros H; cbn [sum_over fold_right]; [reflexivity|]. unfold sum_over in IH. rewrite IH by (intros I; apply H; right; exact I).
+  destruct (Z.eqb_spec v x) as [->|]; [exfalso; apply H; left; reflexivity|simpl; lra].
 Qed.
 
-(* In the limit of all bits a trial gives x with the probability factor f(|x|). *)
-Theorem values_of_bins fused x : (Z.abs x < tail_start t)%Z -> (match signs t with One => 0 <= x | _ => True end)%Z ->
-  is_lim_seq (fun m => probability l t fused m x) (factor t * density l (Z.abs x)).
+Lemma one_value_at_most o xs : NoDup xs -> sum_over (fun x => one (is_value x o)) xs <= match o with Some _ => 1 | None => 0 end.
 Proof.
-  intros Hx Hs. apply (is_lim_seq_le_le (fun m => factor t * density l (Z.abs x) - / IZR (2^ (63 + m))) _ (fun _ => factor t * density l (Z.abs x))).
-  - intros m. apply trial_law; assumption.
-  - replace (Finite (factor t * density l (Z.abs x))) with (Rbar_plus (factor t * density l (Z.abs x)) (Rbar_opp 0)) by (simpl; f_equal; ring).
-    apply is_lim_seq_minus'; [apply is_lim_seq_const|].
-    apply (is_lim_seq_ext (fun m => / IZR (2^ 63) * (1/2) ^ m)).
-    + intros m. rewrite Nat2Z.inj_add, Z.pow_add_r, mult_IZR by lia. rewrite <- (pow_IZR 2 m).
-      replace (1/2) with (/2) by lra. rewrite pow_inv, Rinv_mult. reflexivity.
-    + replace 0 with (/ IZR (2^ 63) * 0) by ring. apply is_lim_seq_mult'; [apply is_lim_seq_const|]. apply is_lim_seq_geom. rewrite Rabs_pos_eq; lra.
-  - apply is_lim_seq_const.
+  intros N. induction N as [|x xs I N IH]; cbn [sum_over fold_right]; [destruct o; lra|]. unfold sum_over in IH.
+  destruct o as [v|]; simpl in *; [|lra]. destruct (Z.eqb_spec v x) as [->|]; simpl; [|lra].
+  generalize (no_value x xs I). unfold sum_over. intros ->. lra.
 Qed.
 
-(* The tail. A trial that chose it is kept with the probability that its room allows; then z is drawn: low bits, until a coin of
-   probability q^low shows heads, and as many times 2^s as coins of q^(2^s) show heads before tails; for a Gaussian, a coin of
-   f(z) decides whether the trial is accepted. *)
-Definition q : R := denote (tail_ratio l t).
-Definition kept : R :=
-  IZR (amplitude t * signs_per_bin t) * density l (first_of t 63) / (IZR (item (weights t) 63 * 2 ^ shift t) * (1 - q)).
-
-Lemma q_range : 0 < q < 1.
+Lemma values_of_a_trial fused m xs : NoDup xs -> sum_over (probability l t fused m) xs <= 1 - tail_chosen.
 Proof.
-  unfold q, tail_ratio. cbn [denote]. split; [apply exp_pos|]. rewrite <- exp_0. apply exp_increasing.
-  assert (0 < IZR (divisor l)) by (apply IZR_lt, divisor_positive, (numerator_positive _ _ facts)).
-  assert (0 < IZR (if gaussian l then 2 * first_of t 63 * denominator l ^ 2 else denominator l)); [|assert (0 < IZR (if gaussian l then 2 * first_of t 63 * denominator l ^ 2 else denominator l) / IZR (divisor l)) by (apply Rdiv_lt_0_compat; assumption); lra].
-  apply IZR_lt. generalize (denominator_positive _ _ facts) (shift_range _ _ facts). intros. destruct (gaussian l); [|lia].
-  unfold first_of. change (start_of 63) with 27%Z. assert (0 < 2 ^ (e_of 63 + shift t))%Z by (apply Z.pow_pos_nonneg; [lia|change (e_of 63) with 3%Z; lia]).
-  assert (0 < denominator l ^ 2)%Z by (apply Z.pow_pos_nonneg; lia). nia.
+  intros N. set (E := fun G : Z -> Z -> Z -> Z -> R =>
+    mean 32 (fun b => mean (offset_bits t) (fun off => mean 64 (fun acc => mean m (fun more => G b off acc more))))).
+  assert (P : sum_over (probability l t fused m) xs = E (fun b off acc more => sum_over (fun x => one (is_value x (settled l t fused m b off acc more))) xs)).
+  { clear N. induction xs as [|x xs IH]; cbn [sum_over fold_right].
+    - unfold E. symmetry. rewrite <- (mean_const 32 0) at 1. apply mean_ext. intros. rewrite <- (mean_const (offset_bits t) 0) at 1. apply mean_ext. intros.
+      rewrite <- (mean_const 64 0) at 1. apply mean_ext. intros. rewrite mean_const. reflexivity.
+    - unfold sum_over in IH. rewrite IH. unfold E, probability. rewrite <- mean_plus. apply mean_ext. intros. rewrite <- mean_plus. apply mean_ext. intros.
+      rewrite <- mean_plus. apply mean_ext. intros. rewrite <- mean_plus. reflexivity. }
+  rewrite P. apply Rle_trans with (mean 32 (fun b => 1 + -1 * one (bin_of t b =? 63)%Z)).
+  - unfold E. apply mean_le. intros b Hb. rewrite <- (mean_const (offset_bits t) (1 + _)). apply mean_le. intros off _.
+    rewrite <- (mean_const 64 (1 + _)). apply mean_le. intros acc _. rewrite <- (mean_const m (1 + _)). apply mean_le. intros more _.
+    eapply Rle_trans; [apply one_value_at_most, N|]. destruct (settled l t fused m b off acc more) eqn:Q.
+    + unfold settled, trial in Q. cbv zeta in Q. destruct (bin_of t b =? 63)%Z; [discriminate|]. simpl. lra.
+    + destruct (bin_of t b =? 63)%Z; simpl; lra.
+  - rewrite mean_plus, mean_const, mean_scale, (bin_probability l t S 63) by lia. unfold tail_chosen. lra.
 Qed.
 
-Theorem kept_is_a_probability : 0 <= kept <= 1.
+(* The values of the bins have what is left when the tail is chosen. *)
+Theorem bins_add_up_to xs : NoDup xs -> (forall x, In x xs -> (Z.abs x < tail_start t)%Z /\ (signs t = One -> 0 <= x)%Z) ->
+  sum_over (fun x => factor t * density l (Z.abs x)) xs <= 1 - tail_chosen.
 Proof.
-  generalize q_range (tail_has_room _ _ facts). fold q. intros Q Room.
-  assert (W : (1 <= item (weights t) 63 * 2 ^ shift t)%Z).
-  { generalize (weight_range _ _ facts 63 ltac:(lia)) (shift_range _ _ facts). intros. assert (0 < 2 ^ shift t)%Z by (apply Z.pow_pos_nonneg; lia). nia. }
-  apply IZR_le in W. assert (D : 0 < IZR (item (weights t) 63 * 2 ^ shift t) * (1 - q)) by (apply Rmult_lt_0_compat; lra).
-  unfold kept. split.
-  - apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat, D]. apply Rmult_le_pos; [|apply Rlt_le, exp_pos]. apply IZR_le.
-    generalize (amplitude_range _ _ facts). unfold signs_per_bin. destruct (signs t); lia.
-  - apply Rmult_le_reg_r with (IZR (item (weights t) 63 * 2 ^ shift t) * (1 - q)); [exact D|]. unfold Rdiv.
-    rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra. exact Room.
-Qed.
-End Trials.
-
-(* Repeated until a coin shows heads: the first success of trials that give y with probability p, and nothing with r. *)
-Lemma first_success p r : 0 <= r < 1 -> is_series (fun n => r ^ n * p) (p / (1 - r)).
-Proof.
-  intros H. replace (p / (1 - r)) with (/ (1 - r) * p) by (unfold Rdiv; ring).
-  apply (is_series_ext (fun n => p * r ^ n)); [intros; apply Rmult_comm|]. rewrite Rmult_comm.
-  apply (is_series_scal (K := R_AbsRing) (V := R_NormedModule) p (fun n => r ^ n)). apply is_series_geom. rewrite Rabs_pos_eq; lra.
+  intros N H. assert (L : is_lim_seq (fun m => sum_over (probability l t false m) xs) (sum_over (fun x => factor t * density l (Z.abs x)) xs)).
+  { clear N. induction xs as [|x xs IH]; cbn [sum_over fold_right]; [apply is_lim_seq_const|]. apply is_lim_seq_plus'.
+    - destruct (H x (or_introl eq_refl)) as [A B]. apply values_of_bins; [exact S|exact A|]. destruct (signs t); try exact I. apply B. reflexivity.
+    - apply IH. intros y Y. apply H. right. exact Y. }
+  exact (is_lim_seq_le _ _ _ _ (fun m => values_of_a_trial false m xs N) L (is_lim_seq_const _)).
 Qed.
 
-Lemma pow_twice (q : R) n : (q * q) ^ n = q ^ (2 * n).
-Proof. rewrite pow_mult. f_equal. simpl. ring. Qed.
-
-(* The mean of q^w over words of s bits. *)
-Lemma mean_of_powers s : forall q, 0 < q < 1 -> mean s (fun w => q ^ Z.to_nat w) = (1 - q ^ (2 ^ s)) / ((1 - q) * 2 ^ s).
+(* Those of the tail, of both signs where there are two, have the probability that it is chosen. *)
+Theorem tail_adds_up_to n :
+  match signs t with One => 1 | _ => 2 end * sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= tail_chosen.
 Proof.
-  induction s as [|s IH]; intros q Q; cbn [mean].
-  - simpl. field. lra.
-  - rewrite (mean_ext s (fun w => q ^ Z.to_nat (2 * w)) (fun w => (q * q) ^ Z.to_nat w)).
-    2: { intros w W. rewrite pow_twice. f_equal. lia. }
-    rewrite (mean_ext s (fun w => q ^ Z.to_nat (2 * w + 1)) (fun w => q * (q * q) ^ Z.to_nat w)).
-    2: { intros w W. rewrite pow_twice, tech_pow_Rmult. f_equal. lia. }
-    rewrite mean_scale, IH, pow_twice by (split; nra). change (2 * 2 ^ s)%nat with (2 ^ Datatypes.S s)%nat.
-    change (2 ^ Datatypes.S s) with (2 * 2 ^ s). assert (2 ^ s <> 0) by (apply pow_nonzero; lra). field.
-    repeat split; try assumption; try lra; nra.
-Qed.
-
-(* Low bits y of s bits have probability q^y (1 - q) / (1 - q^(2^s)). *)
-Theorem low_bits s q y : 0 < q < 1 -> (0 <= y < 2^ s)%Z ->
-  is_series (fun n => (1 - mean s (fun w => q ^ Z.to_nat w)) ^ n * mean s (fun w => q ^ Z.to_nat w * one (w =? y)%Z))
-            (q ^ Z.to_nat y * (1 - q) / (1 - q ^ (2 ^ s))).
-Proof.
-  intros Q Y. assert (P : 0 < q ^ (2 ^ s) < 1) by (split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|]; apply Nat.neq_0_lt_0, Nat.pow_nonzero; lia]).
-  assert (T : 1 <= 2 ^ s) by (apply pow_R1_Rle; lra).
-  assert (E : mean s (fun w => q ^ Z.to_nat w * one (w =? y)%Z) = q ^ Z.to_nat y / 2 ^ s).
-  { rewrite (mean_ext s _ (fun w => q ^ Z.to_nat y * one (w =? y)%Z)).
-    - rewrite mean_scale, mean_single by exact Y. rewrite <- pow_IZR. field. lra.
-    - intros w W. destruct (Z.eqb_spec w y) as [->|]; simpl; ring. }
-  rewrite E, mean_of_powers by exact Q. set (m := (1 - q ^ (2 ^ s)) / ((1 - q) * 2 ^ s)).
-  assert (M : 0 < m <= 1).
-  { split; [apply Rdiv_lt_0_compat; [lra|apply Rmult_lt_0_compat; lra]|]. unfold m. rewrite <- mean_of_powers by exact Q.
-    clear - Q. assert (forall k g, (forall w, 0 <= g w <= 1) -> mean k g <= 1) as B.
-    { induction k; intros g H; cbn [mean]; [apply H|]. generalize (IHk (fun w => g (2 * w)%Z) ltac:(intros; apply H)) (IHk (fun w => g (2 * w + 1)%Z) ltac:(intros; apply H)). lra. }
-    apply B. intros w. split; [apply pow_le; lra|]. rewrite <- (pow1 (Z.to_nat w)). apply pow_incr. lra. }
-  replace (q ^ Z.to_nat y * (1 - q) / (1 - q ^ (2 ^ s))) with (q ^ Z.to_nat y / 2 ^ s / (1 - (1 - m))); [apply first_success; lra|].
-  unfold m. field. repeat split; lra.
-Qed.
-
-(* High bits: h heads of probability q^(2^s), then tails. Together z = 2^s h + y has probability (1 - q) q^z. *)
-Theorem low_and_high_bits s q y h : 0 < q < 1 ->
-  q ^ y * (1 - q) / (1 - q ^ (2 ^ s)) * ((q ^ (2 ^ s)) ^ h * (1 - q ^ (2 ^ s))) = (1 - q) * q ^ (2 ^ s * h + y).
-Proof.
-  intros Q. assert (q ^ (2 ^ s) < 1) by (apply pow_lt_1_compat; [lra|]; apply Nat.neq_0_lt_0, Nat.pow_nonzero; lia).
-  rewrite pow_add, pow_mult. field. lra.
-Qed.
-
-(* A run of trials, each of which gives x with probability c f(x) and nothing with r: x is the first value with
-   probability f(x) / Z, where Z is the sum of f. *)
-Theorem run_keeps_the_law (A : Type) (f : A -> R) c r Z x : 0 <= r < 1 -> 0 < c -> r + c * Z = 1 ->
-  is_series (fun n => r ^ n * (c * f x)) (f x / Z).
-Proof.
-  intros R C E. assert (Zp : 0 < Z) by (apply Rmult_lt_reg_l with c; [exact C|lra]).
-  replace (f x / Z) with (c * f x / (1 - r)); [apply first_success, R|]. replace (1 - r) with (c * Z) by lra. field. lra.
-Qed.
-
-(* The accepted values are independent of which trials were accepted. *)
-Section Pattern.
-Variables (A : Type) (f : A -> R) (c r : R).
-Fixpoint run_probability (run : list (option A)) : R :=
-  match run with nil => 1 | Some x :: run => c * f x * run_probability run | None :: run => r * run_probability run end.
-Fixpoint pattern_probability (run : list (option A)) : R :=
-  match run with nil => 1 | Some _ :: run => c * pattern_probability run | None :: run => r * pattern_probability run end.
-Fixpoint values_probability (run : list (option A)) : R :=
-  match run with nil => 1 | Some x :: run => f x * values_probability run | None :: run => values_probability run end.
-
-Theorem pattern_and_values_are_independent run : run_probability run = pattern_probability run * values_probability run.
-Proof. induction run as [|[x|] run IH]; simpl; [ring| |]; rewrite IH; ring. Qed.
-End Pattern.
-
-Section Tail.
-Variables (l : law) (t : tables).
-Hypothesis S : sound l t = true.
-Let facts := sound_facts l t S.
-
-(* That a trial gives the value of the tail's start and z more: chosen, of that sign, kept, z, and for a Gaussian a last coin. *)
-Definition tail_probability (z : Z) : R :=
-  IZR (item (weights t) 63) / IZR (2 ^ 32) * match signs t with One => 1 | _ => 1/2 end * kept l t
-    * ((1 - q l t) * q l t ^ Z.to_nat z) * (if gaussian l then density l z else 1).
-
-Theorem values_of_tail z : (0 <= z)%Z -> tail_probability z = factor t * density l (tail_start t + z).
-Proof.
-  intros Hz. unfold tail_probability. generalize (q_range l t S). intros Q.
-  assert (W : 1 <= IZR (item (weights t) 63)) by (apply IZR_le; generalize (weight_range _ _ facts 63); lia).
-  generalize (shift_range _ _ facts). intros Sh. assert (T : 0 < IZR (2 ^ shift t)) by (apply IZR_lt, Z.pow_pos_nonneg; lia).
-  assert (F : first_of t 63 = tail_start t).
-  { unfold first_of, tail_start. change (start_of 63) with 27%Z. change (e_of 63) with 3%Z. rewrite Z.pow_add_r by lia. ring. }
-  assert (D : density l (tail_start t + z) = density l (tail_start t) * (q l t ^ Z.to_nat z * (if gaussian l then density l z else 1))).
-  { assert (N : IZR (divisor l) <> 0) by (apply Rgt_not_eq, IZR_lt, divisor_positive, (numerator_positive _ _ facts)).
-    assert (X : forall x n, exp x ^ n = exp (INR n * x)).
-    { induction n; simpl pow; [rewrite Rmult_0_l, exp_0; reflexivity|]. rewrite IHn, <- exp_plus, S_INR. f_equal. ring. }
-    unfold q, tail_ratio. cbn [denote]. rewrite X, INR_IZR_INZ, Z2Nat.id, F by exact Hz. unfold density, dividend. destruct (gaussian l).
-    - rewrite <- !exp_plus. f_equal. rewrite !Z.pow_2_r, !mult_IZR, !plus_IZR. field. exact N.
-    - rewrite Rmult_1_r, <- exp_plus. f_equal. rewrite !mult_IZR, plus_IZR. field. exact N. }
-  rewrite D. unfold kept, factor. rewrite F, !mult_IZR, Z.pow_add_r, mult_IZR by lia.
-  assert (P : 0 < IZR (2 ^ 32)) by (apply IZR_lt; reflexivity).
-  unfold signs_per_bin. destruct (signs t), (gaussian l); field; repeat split; lra.
+  generalize (q_range l t S) (kept_is_a_probability l t S). intros Q K.
+  assert (W : 0 <= tail_chosen).
+  { apply Rmult_le_pos; [apply IZR_le; generalize (weight_range _ _ facts 63 ltac:(lia)); lia|apply Rlt_le, Rinv_0_lt_compat, IZR_lt; reflexivity]. }
+  set (w := tail_chosen * match signs t with One => 1 | _ => 1/2 end).
+  assert (W' : 0 <= w) by (apply Rmult_le_pos; [exact W|destruct (signs t); lra]).
+  assert (E : sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= w * (1 - q l t ^ Datatypes.S n)).
+  { assert (One : forall z, tail_probability l t (Z.of_nat z) <= w * ((1 - q l t) * q l t ^ z)).
+    { intros z. unfold tail_probability. fold tail_chosen. fold w. rewrite Nat2Z.id.
+      assert (X : 0 <= (if gaussian l then density l (Z.of_nat z) else 1) <= 1).
+      { destruct (gaussian l); [|lra]. split; [apply Rlt_le, exp_pos|]. rewrite <- exp_0. unfold density. apply Raux.exp_le.
+        apply Ropp_le_cancel. rewrite Ropp_involutive, Ropp_0. apply Rmult_le_pos.
+        - apply IZR_le. unfold dividend. assert (0 <= Z.of_nat z * denominator l)%Z by (generalize (denominator_positive _ _ facts); nia).
+          destruct (gaussian l); [apply Z.pow_nonneg|]; assumption.
+        - apply Rlt_le, Rinv_0_lt_compat, IZR_lt, divisor_positive, (numerator_positive _ _ facts). }
+      assert (P : 0 <= w * ((1 - q l t) * q l t ^ z)) by (apply Rmult_le_pos; [exact W'|apply Rmult_le_pos; [lra|apply pow_le; lra]]).
+      apply Rle_trans with (w * ((1 - q l t) * q l t ^ z) * (1 * 1)); [|lra].
+      replace (w * kept l t * ((1 - q l t) * q l t ^ z) * (if gaussian l then density l (Z.of_nat z) else 1))
+        with (w * ((1 - q l t) * q l t ^ z) * (kept l t * (if gaussian l then density l (Z.of_nat z) else 1))) by ring.
+      apply Rmult_le_compat_l; [exact P|]. apply Rmult_le_compat; lra. }
+    induction n as [|n IH].
+    - generalize (One 0%nat). simpl. lra.
+    - rewrite tech5. specialize (One (Datatypes.S n)). rewrite <- (tech_pow_Rmult _ (Datatypes.S n)). nra. }
+  assert (0 <= q l t ^ Datatypes.S n) by (apply pow_le; lra).
+  assert (sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= w) by nra.
+  unfold w in *. destruct (signs t); lra.
 Qed.
 
 (* For sound tables the model of the kernel, with operations that are rounded one by one or fused, decides each trial right,
    and gives every value with a probability proportional to f: the bins' values, in the limit of all bits of the uniform
-   number, those of the tail, and so the first value of a run of trials that accept nothing with probability r. *)
+   number, and those of the tail; together at most 1. What is left, r, is the probability that nothing is accepted: so the first value
+   of a run of trials has the law. *)
 Theorem trials_are_exact :
   (forall fused bin offset accept, (0 <= bin < 2 ^ 32)%Z -> (0 <= accept < 2 ^ 64)%Z -> bin_of t bin <> 63%Z ->
      right l t bin offset accept (trial fused t bin offset accept))
   /\ (forall fused x, (Z.abs x < tail_start t)%Z -> (signs t = One -> 0 <= x)%Z ->
      is_lim_seq (fun m => probability l t fused m x) (factor t * density l (Z.abs x)))
+  /\ (forall xs, NoDup xs -> (forall x, In x xs -> (Z.abs x < tail_start t)%Z /\ (signs t = One -> 0 <= x)%Z) ->
+     sum_over (fun x => factor t * density l (Z.abs x)) xs <= 1 - tail_chosen)
+  /\ (forall n, match signs t with One => 1 | _ => 2 end * sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= tail_chosen)
   /\ 0 <= kept l t <= 1
-  /\ (forall z, (0 <= z)%Z -> tail_probability z = factor t * density l (tail_start t + z))
+  /\ (forall z, (0 <= z)%Z -> tail_probability l t z = factor t * density l (tail_start t + z))
   /\ (forall r Z x, 0 <= r < 1 -> r + factor t * Z = 1 ->
      is_series (fun n => r ^ n * (factor t * density l (Z.abs x))) (density l (Z.abs x) / Z)).
 Proof.
   split; [intros; apply trial_is_right; assumption|]. split.
   { intros fused x Hx Hs. apply values_of_bins; [exact S|exact Hx|]. destruct (signs t); try exact I. apply Hs. reflexivity. }
-  split; [apply kept_is_a_probability, S|]. split; [apply values_of_tail|].
+  split; [apply bins_add_up_to|]. split; [apply tail_adds_up_to|]. split; [apply kept_is_a_probability, S|]. split; [intros z; apply (values_of_tail l t S)|].
   intros r Z x R E. apply (run_keeps_the_law _ (fun x => density l (Z.abs x))); try assumption. unfold factor.
   assert (0 < IZR (amplitude t)) by (apply IZR_lt; generalize (amplitude_range _ _ facts); lia).
   assert (0 < IZR (2 ^ (32 + shift t))) by (apply IZR_lt, Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
   apply Rmult_lt_0_compat; [apply Rdiv_lt_0_compat; assumption|destruct (signs t); lra].
 Qed.
-End Tail.
+End Whole.

@@ -1,6 +1,6 @@
 (* The model agrees with the code: on every row that the Rust code wrote, bit for bit; and the tables that it made are sound. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
-From Dpnoise Require Import Model Sound Alias.
+From Dpnoise Require Import Model Sound.
 From Dpnoise.generated Require Import Exponentials Trials Numbers.
 Import ListNotations.
 Open Scope Z_scope.
@@ -40,7 +40,7 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Definition number_agrees (digits : list digit) (row : list (int * int) * bool * int * bool) : bool :=
   let '(words, negative, magnitude, rest) := row in
   let drawn := draw digits (map (fun '(fraction, head) => (word fraction, word head)) words) false true in
-  (Alias.number digits drawn =? if negative then - word magnitude else word magnitude) && Bool.eqb (has_rest drawn) rest.
+  (number digits drawn =? if negative then - word magnitude else word magnitude) && Bool.eqb (has_rest drawn) rest.
 
 Theorem numbers_agree : forallb (fun '(_, digits, rows) => forallb (number_agrees digits) rows) numbers = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.

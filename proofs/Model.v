@@ -1,5 +1,6 @@
-(* An executable model of one trial of the kernel, over integers and primitive floats: from the tables and the three words to
-   an outcome. It is the code of trials.rs and exp2.rs, operation by operation. *)
+(* Executable models over integers and primitive floats. One is of a trial, from the tables and the three words to an outcome: the
+   code of trials.rs and exp2.rs, operation by operation. The other is of a number from alias tables: the code of alias.rs, digit
+   by digit. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
 From Coq Require Import SpecFloat.
 From Flocq Require Import Zaux.
@@ -99,3 +100,30 @@ Definition trial (fused : bool) (t : tables) (bin_word offset accept : Z) : outc
     judge fused t magnitude (copies_of t bin magnitude) (item (weights t) bin) (Z.shiftr accept 1) in
   let zero := match signs t with Folded => false | _ => andb negative (magnitude =? 0) end in
   (if zero then Rejected else if below then Accepted else if above then Rejected else Undecided, value).
+
+Definition total (l : list Z) : Z := fold_right Z.add 0 l.
+
+Record digit := Digit { thresholds : list Z; entries : list Z; step : Z; signed : bool }.
+
+(* The entry of a fraction of 56 bits and a byte that holds the column in its lower 6 bits. *)
+Definition entry_of (d : digit) (fraction head : Z) : Z :=
+  let column := Z.land head (2 ^ 6 - 1) in
+  if fraction <? item (thresholds d) column then column else item (entries d) column.
+
+(* The entries of a number, with its sign, from a fraction and a byte for each digit. The first digit of a distribution with
+   two signs has them in bit 7, and where its entry is zero no other one counts. *)
+Fixpoint draw (digits : list digit) (words : list (Z * Z)) (negative counts : bool) : list Z :=
+  match digits, words with
+  | d :: digits, (fraction, head) :: words =>
+      let entry := entry_of d fraction head in
+      let negative := if signed d then Z.testbit head 7 else negative in
+      let counts := if signed d then 0 <? entry else counts in
+      (if counts then if negative then - entry else entry else 0) :: draw digits words negative counts
+  | _, _ => []
+  end.
+
+Definition number (digits : list digit) (drawn : list Z) : Z :=
+  total (map (fun '(d, entry) => step d * entry) (combine digits drawn)).
+
+(* Whether some entry stands for the rest. *)
+Definition has_rest (drawn : list Z) : bool := existsb (fun entry => Z.abs entry =? 63) drawn.

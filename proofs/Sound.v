@@ -25,8 +25,6 @@ Definition indices (n : nat) : list Z := map Z.of_nat (seq 0 n).
 Lemma in_indices n i : 0 <= i < Z.of_nat n -> In i (indices n).
 Proof. intros H. unfold indices. rewrite <- (Z2Nat.id i) by lia. apply in_map, in_seq. lia. Qed.
 
-Definition total (l : list Z) : Z := fold_right Z.add 0 l.
-
 (* m 2^e of a bin, and its first value; bin 63 begins where the tail does. *)
 Definition copies (t : tables) (bin : Z) : Z := 2 ^ (match signs t with Folded => if bin =? 0 then e_of bin else e_of bin + 1 | _ => e_of bin end).
 Definition first_of (t : tables) (bin : Z) : Z := start_of bin * 2 ^ (e_of bin + shift t).
@@ -70,6 +68,35 @@ Definition rate_is_near (l : law) (t : tables) : bool :=
 
 Definition sound (l : law) (t : tables) : bool :=
   sound_integers l t && rate_is_near l t && forallb (room l t) (indices 63) && tail_room l t.
+
+(* How many of 2^62 words lead to an entry. *)
+Definition entry_words (d : digit) (e : Z) : Z :=
+  sum 6 (fun column =>
+    (if column =? e then item (thresholds d) column else 0)
+    + (if item (entries d) column =? e then 2 ^ 56 - item (thresholds d) column else 0)).
+
+(* The probability of entry e of a digit with step s, where q = f(s): of a first digit with two signs, 2 q^e (1 - q) / (1 + q)
+   for e > 0; of others q^e (1 - q); divided by what entries up to 62 have of it, where 62 is the largest one. *)
+Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term :=
+  let q := term_of_density l (step d) in
+  let closing := if last then Whole 1 else Sub (Whole 1) (term_of_density l ((if signed d then 62 else 63) * step d)) in
+  if signed d && (e =? 0) then Div (Sub (Whole 1) q) (Add (Whole 1) q)
+  else Div (Mul (Mul (Whole (if signed d then 2 else 1)) (Sub (Whole 1) q)) (term_of_density l (e * step d)))
+           (Mul (if signed d then Add (Whole 1) q else Whole 1) closing).
+
+(* No entry has more words than its probability, and each one at most a word less. *)
+Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
+  forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
+  && (length (thresholds d) =? 64)%nat && (total (map (entry_words d) (indices 64)) =? 2 ^ 62)
+  && (gaussian l || forallb (fun e => let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
+       at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1))) (indices 63)).
+
+Fixpoint sound_digits (l : law) (digits : list digit) : bool :=
+  match digits with
+  | [] => true
+  | [d] => sound_digit l d true
+  | d :: digits => sound_digit l d false && sound_digits l digits
+  end.
 
 Section Facts.
 Variables (l : law) (t : tables).

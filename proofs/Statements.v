@@ -1,7 +1,7 @@
 (* The theorems as Coq prints them, and what they rest on. *)
 From Coq Require Import Reals ZArith List.
 From Coquelicot Require Import Coquelicot.
-From Dpnoise Require Import Model Words Sound Mass Exact Alias Link.
+From Dpnoise Require Import Model Words Sound Mass Values Exact Alias Grid Link.
 From Dpnoise.generated Require Import Exponentials Trials Numbers.
 Open Scope R_scope.
 Set Printing Width 120.
@@ -17,6 +17,8 @@ About entry_is_chosen.
 About rest_makes_up_for_the_words.
 About signed_digits_make_the_law.
 About digits_make_the_law.
+About distance_of_many.
+About release_is_private.
 About digits_are_sound.
 About numbers_agree.
 Print Assumptions trials_are_exact.

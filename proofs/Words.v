@@ -44,6 +44,13 @@ Proof. rewrite Rmult_comm, <- mean_scale. apply mean_ext. intros. ring. Qed.
 Lemma mean_plus k g h : mean k (fun w => g w + h w) = mean k g + mean k h.
 Proof. revert g h. induction k; intros g h; cbn [mean]; [reflexivity|]. rewrite !IHk. lra. Qed.
 
+Lemma mean_le k : forall g h, (forall w, (0 <= w < 2^ k)%Z -> g w <= h w) -> mean k g <= mean k h.
+Proof.
+  induction k as [|k IH]; intros g h H; cbn [mean]; [apply H; simpl; lia|]. rewrite pow_S in H.
+  assert (mean k (fun w => g (2 * w)%Z) <= mean k (fun w => h (2 * w)%Z)) by (apply IH; intros; apply H; lia).
+  assert (mean k (fun w => g (2 * w + 1)%Z) <= mean k (fun w => h (2 * w + 1)%Z)) by (apply IH; intros; apply H; lia). lra.
+Qed.
+
 (* A word is its upper bits and its lower ones. *)
 Lemma mean_split j k g : mean (j + k) g = mean k (fun high => mean j (fun low => g (high * 2^ j + low)%Z)).
 Proof.

@@ -183,7 +183,7 @@ fn numbers() -> String {
         all.push(DiscreteGaussian::new(real(scale)).expect("a scale").deref().clone());
     }
     let mut words = Words(13);
-    let mut code = HEAD.replace("Sound", "Sound Alias");
+    let mut code = HEAD.to_owned();
     let mut names = Vec::new();
     for (i, noise) in all.iter().enumerate() {
         let (digits, scale) = (noise.digits().expect("drawn from alias tables"), noise.scale().ratio());
