@@ -16,7 +16,7 @@ SAMPLES ?= 10000000
 HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
-# How long `make fuzz` looks for new inputs.
+# How long `make fuzz` looks for new inputs of each target.
 SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
+.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
 .PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
@@ -89,6 +89,8 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(BIN)/python -m pytest -m long tests/clients/test_collector.py --numprocesses auto
 	$(MAKE) bench bench-tumult bench-flwr bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
+	$(MAKE) prove FAULTS=--faults
+	$(MAKE) miri
 	$(MAKE) release-check
 
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
@@ -96,6 +98,9 @@ test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aa
 
 prove: | check-tools ## check the proofs, and that their models agree with the code (Coq; QEMU and a cross compiler for NEON; FAULTS=--faults plants faults)
 	$(PYTHON) scripts/prove.py $(FAULTS)
+
+miri: | check-tools ## run every kernel once under Miri, portable and with AVX2 (Rust's nightly toolchain; three minutes)
+	scripts/miri.sh
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)
 	$(PYTHON) scripts/constant_time.py
@@ -132,7 +137,7 @@ bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Pri
 instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
 	$(PYTHON) scripts/instructions.py $(RECORD)
 
-fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=60 seconds, after its planted faults (Linux, C++ compiler)
+fuzz: | check-tools ## fuzz the C interface and what reads bytes in Rust, for SECONDS=60 seconds each, after planted faults (Linux, C++ compiler)
 	$(PYTHON) scripts/fuzz.py $(SECONDS)
 
 docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)

@@ -5,7 +5,8 @@ From Interval Require Import Specific_bigint Specific_ops Float_full Interval Xr
 Module Numbers := SpecificFloat BigIntRadix2.
 Module Bounds := FloatIntervalFull Numbers.
 
-Inductive term := Whole (z : Z) | Add (a b : term) | Sub (a b : term) | Mul (a b : term) | Div (a b : term) | Exp (a : term) | Log2.
+Inductive term := Whole (z : Z) | Add (a b : term) | Sub (a b : term) | Mul (a b : term) | Div (a b : term) | Exp (a :
+  term) | Log2.
 
 Fixpoint denote (t : term) : R :=
   match t with

@@ -1,5 +1,5 @@
-(* The kernel's comparisons, with every rounding: "accept" implies (u + 1) W <= R and "reject" R <= u W. R = C E, for the
-   amplitude C and the exact E = m 2^e f(x) 2^63, of which the kernel has a value F within 2^-40. *)
+(* The kernel's comparisons, with every rounding: "accept" implies (u + 1) W <= R and "reject" R <= u W. R = C E, for
+   the amplitude C and the exact E = m 2^e f(x) 2^63, of which the kernel has a value F within 2^-40. *)
 From Coq Require Import Reals ZArith Lra Lia Psatz.
 From Flocq Require Import Core.
 From Interval Require Import Tactic.

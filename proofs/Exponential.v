@@ -1,6 +1,6 @@
-(* The kernel's 2^(e - t), for every double t in [0, 1000] and whole e, has a relative error below 2^-45.9: the whole part k
-   and the rest t - k are exact, and what remains is a polynomial of degree 9, whose even and odd powers are summed by
-   Horner's rule, with every operation rounded or with fused multiplications and additions. *)
+(* The kernel's 2^(e - t), for every double t in [0, 1000] and whole e, has a relative error below 2^-45.9: the whole
+   part k and the rest t - k are exact, and what remains is a polynomial of degree 9, whose even and odd powers are
+   summed by Horner's rule, with every operation rounded or with fused multiplications and additions. *)
 From Coq Require Import Reals ZArith Lra Lia.
 From Flocq Require Import Core Sterbenz.
 From Interval Require Import Tactic.
@@ -37,7 +37,8 @@ Proof. intros H. unfold exact. cbv zeta. interval with (i_bisect r, i_taylor r, 
 
 Definition rounded_polynomial (is_fused : bool) := if is_fused then fused else separate.
 
-Lemma rounded_polynomial_error f r : -1/2 <= r <= 1/2 -> Rabs (rounded_polynomial f r - exact r) <= 1 / 2251799813685248.
+Lemma rounded_polynomial_error f r : -1/2 <= r <= 1/2
+  -> Rabs (rounded_polynomial f r - exact r) <= 1 / 2251799813685248.
 Proof. destruct f; [apply fused_error|apply separate_error]. Qed.
 
 (* 1.5 2^52: adding it rounds to a whole number. *)
@@ -99,7 +100,8 @@ Theorem exponential_error f t e : double t -> 0 <= t <= 1000 ->
 Proof.
   intros F H. set (k := whole t). set (r := t - IZR k).
   assert (D : -1/2 <= r <= 1/2) by (generalize (whole_near t); intros N; apply Rabs_le_inv in N; unfold r, k; lra).
-  generalize (rounded_polynomial_error f r D) (polynomial_error r D); intros V T. set (value := rounded_polynomial f r) in *.
+  generalize (rounded_polynomial_error f r D) (polynomial_error r D); intros V T.
+  set (value := rounded_polynomial f r) in *.
   rewrite bpow_exp, minus_IZR.
   replace (exp ((IZR e - IZR k) * ln 2) * value / exp ((IZR e - t) * ln 2) - 1)
     with (exp (r * ln 2) * (value - exact r) + (exact r * exp (r * ln 2) - 1)).

@@ -10,7 +10,8 @@ Notation float := Coq.Floats.PrimFloat.float.
 
 Definition bounded (x : float) (v b : R) := is x v /\ Rabs v <= b.
 
-Lemma constant_is (x : float) s m e v : Prim2SF x = S754_finite s m e -> F2R (Float radix2 (cond_Zopp s (Zpos m)) e) = v -> is x v.
+Lemma constant_is (x : float) s m e v : Prim2SF x = S754_finite s m e
+  -> F2R (Float radix2 (cond_Zopp s (Zpos m)) e) = v -> is x v.
 Proof.
   intros H V. unfold is, finite, value. rewrite <- is_finite_SF_B2SF, <- SF2R_B2SF. rewrite PrimFloat.B2SF_Prim2B, H.
   split; [reflexivity|exact V].
@@ -21,7 +22,8 @@ Lemma step_bounded f a s c va vs vc : bounded a va 2 -> bounded s vs (1/4) -> bo
 Proof.
   intros [Ia Ba] [Is Bs] [Ic Bc].
   assert (P : Rabs (va * vs) <= bpow radix2 (-1)).
-  { rewrite Rabs_mult. replace (bpow radix2 (-1)) with (2 * (1/4)) by (simpl; lra). apply Rmult_le_compat; try apply Rabs_pos; lra. }
+  { rewrite Rabs_mult. replace (bpow radix2 (-1)) with (2 * (1/4)) by (simpl; lra).
+    apply Rmult_le_compat; try apply Rabs_pos; lra. }
   assert (Q : Rabs (rnd (va * vs)) <= 1/2) by (generalize (rnd_bound _ (-1) ltac:(lia) P); simpl; lra).
   assert (L : forall e x, (1 <= e)%Z -> Rabs x <= 2 -> Rabs x <= bpow radix2 e).
   { intros e x He H. eapply Rle_trans; [exact H|]. change 2 with (bpow radix2 1). apply bpow_le. exact He. }
@@ -47,7 +49,8 @@ Theorem polynomial_is f r v : is r v -> -1/2 <= v <= 1/2 -> is (polynomial f r) 
 Proof.
   intros I H. assert (B : Rabs v <= 1/2) by (apply Rabs_le; lra).
   assert (Q : Rabs (v * v) <= bpow radix2 (-2)).
-  { rewrite Rabs_mult. replace (bpow radix2 (-2)) with (1/2 * (1/2)) by (simpl; lra). apply Rmult_le_compat; try apply Rabs_pos; lra. }
+  { rewrite Rabs_mult. replace (bpow radix2 (-2)) with (1/2 * (1/2)) by (simpl; lra).
+    apply Rmult_le_compat; try apply Rabs_pos; lra. }
   assert (S : bounded (r * r)%float (rnd (v * v)) (1/4)).
   { split; [apply mul_is; auto; eapply Rle_trans; [exact Q|apply bpow_le; lia]|].
     replace (1/4) with (bpow radix2 (-2)) by (simpl; lra). apply rnd_bound; [lia|exact Q]. }
@@ -58,8 +61,10 @@ Proof.
   eassert (O : bounded odd _ 2) by (repeat (apply step_bounded; [|exact S| ]);
     [exact coefficient9|exact coefficient7|exact coefficient5|exact coefficient3|exact coefficient1]).
   destruct E as [E Be], O as [O Bo]. revert E O Be Bo. generalize even odd. clear even odd. intros even odd E O Be Bo.
-  assert (W : forall ve vo, Rabs vo <= 2 -> Rabs ve <= 2 -> Rabs (vo * v) <= bpow radix2 1000 /\ Rabs ve <= bpow radix2 1000).
-  { intros ve vo Ho He. assert (bpow radix2 1 <= bpow radix2 1000) by (apply bpow_le; lia). simpl in H0. split; [|simpl; lra].
+  assert (W : forall ve vo, Rabs vo <= 2 -> Rabs ve <= 2 -> Rabs (vo * v) <= bpow radix2 1000
+    /\ Rabs ve <= bpow radix2 1000).
+  { intros ve vo Ho He. assert (bpow radix2 1 <= bpow radix2 1000) by (apply bpow_le; lia). simpl in H0.
+    split; [|simpl; lra].
     rewrite Rabs_mult. apply Rle_trans with (2 * (1/2)); [apply Rmult_le_compat; try apply Rabs_pos; lra|simpl; lra]. }
   destruct (W _ _ Bo Be) as [W1 W2].
   generalize (multiply_add_is f odd r even _ _ _ O I E W1 W2). destruct f; exact (fun x => x).
@@ -79,10 +84,12 @@ Definition power (f : bool) (e : Z) (t : R) : R := bpow radix2 (e - whole t) * r
 Theorem exp2_minus_is f e t v : is t v -> 0 <= v -> (63 <= e <= 70)%Z ->
   is (exp2_minus f e t) (rnd (power f e (Rmin v 1000))).
 Proof.
-  intros I P He. unfold exp2_minus. generalize (clamped t v I). set (c := if PrimFloat.ltb t 1000 then t else 1000%float).
+  intros I P He. unfold exp2_minus. generalize (clamped t v I).
+  set (c := if PrimFloat.ltb t 1000 then t else 1000%float).
   set (w := Rmin v 1000). intros C. assert (B : 0 <= w <= 1000).
   { unfold w. split; [apply Rmin_glb; lra|apply Rmin_r]. }
-  cbv zeta. assert (R : is rounder (IZR 6755399441055744)) by (eapply constant_is; [vm_compute; reflexivity|unfold F2R; simpl; lra]).
+  cbv zeta. assert (R : is rounder (IZR 6755399441055744)) by (eapply constant_is; [vm_compute;
+    reflexivity|unfold F2R; simpl; lra]).
   assert (L : forall x, Rabs x <= IZR (2 ^ 60) -> Rabs x <= bpow radix2 1020).
   { intros x H. eapply Rle_trans; [exact H|]. change (IZR (2 ^ 60)) with (bpow radix2 60). apply bpow_le. lia. }
   generalize (whole_range w B) (whole_near w); intros K N. apply Rabs_le_inv in N.
@@ -90,9 +97,11 @@ Proof.
   assert (S : is (c + rounder)%float (IZR (whole w + 6755399441055744))).
   { rewrite <- (rounded_sum w B). apply add_is; auto. apply L. apply Rabs_le. simpl. lra. }
   assert (D : is (c + rounder - rounder)%float (IZR (whole w))).
-  { rewrite <- (whole_back w B), rounded_sum by exact B. apply sub_is; auto. rewrite plus_IZR. apply L. apply Rabs_le. simpl. lra. }
+  { rewrite <- (whole_back w B), rounded_sum by exact B. apply sub_is; auto. rewrite plus_IZR. apply L. apply Rabs_le.
+    simpl. lra. }
   assert (T : is (c - (c + rounder - rounder))%float (w - IZR (whole w))).
-  { rewrite <- (rest_exact w (is_double _ _ C) B), (whole_back w B). apply sub_is; auto. apply L. apply Rabs_le. simpl. lra. }
+  { rewrite <- (rest_exact w (is_double _ _ C) B), (whole_back w B). apply sub_is; auto. apply L. apply Rabs_le.
+    simpl. lra. }
   rewrite (integer_of_is _ _ S) by lia.
   replace ((e + 1023 - (whole w + 6755399441055744)) mod 2 ^ 12)%Z with (e + 1023 - whole w)%Z.
   2: { apply Z.mod_unique with (-(6755399441055744 / 2 ^ 12))%Z; [left; lia|].
@@ -108,6 +117,7 @@ Proof.
     clear - E2 Y. apply Rabs_le_inv in E2. assert (G : 7/10 <= exp (r * ln 2)) by interval.
     split; [apply Rnot_lt_le; intros Z|apply Rnot_lt_le; intros Z]; nra. }
   rewrite Rabs_mult, (Rabs_pos_eq _ (bpow_ge_0 _ _)).
-  apply Rle_trans with (bpow radix2 (e - whole w) * bpow radix2 1); [apply Rmult_le_compat_l; [apply bpow_ge_0|exact X]|].
+  apply Rle_trans with (bpow radix2 (e - whole w) * bpow radix2 1); [apply Rmult_le_compat_l;
+    [apply bpow_ge_0|exact X]|].
   rewrite <- bpow_plus. apply bpow_le. lia.
 Qed.

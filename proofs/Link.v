@@ -1,4 +1,5 @@
-(* The model agrees with the code: on every row that the Rust code wrote, bit for bit; and the tables that it made are sound. *)
+(* The model agrees with the code: on every row that the Rust code wrote, bit for bit; and the tables that it made are
+   sound. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
 From Dpnoise Require Import Model Sound.
 From Dpnoise.generated Require Import Exponentials Trials Numbers.
@@ -36,7 +37,8 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem tables_are_sound : forallb (fun '(l, t, _) => sound l t) trials = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* A fraction and a byte for each digit; the sign and the magnitude of the number, and whether an entry stands for the rest. *)
+(* A fraction and a byte for each digit; the sign and the magnitude of the number, and whether an entry stands for the
+   rest. *)
 Definition number_agrees (digits : list digit) (row : list (int * int) * bool * int * bool) : bool :=
   let '(words, negative, magnitude, rest) := row in
   let drawn := draw digits (map (fun '(fraction, head) => (word fraction, word head)) words) false true in

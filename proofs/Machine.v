@@ -55,7 +55,8 @@ Qed.
 Lemma less_is x y a b : is x a -> is y b -> PrimFloat.ltb x y = true <-> a < b.
 Proof.
   intros [Fx Vx] [Fy Vy]. subst. rewrite ltb_equiv, Bltb_correct by assumption. unfold value.
-  split; [|apply Rlt_bool_true]. intros H. apply Rnot_le_lt. intros N. rewrite Rlt_bool_false in H by exact N. discriminate.
+  split; [|apply Rlt_bool_true]. intros H. apply Rnot_le_lt. intros N. rewrite Rlt_bool_false in H by exact N.
+  discriminate.
 Qed.
 
 (* Integers below 2^63 are rounded to doubles. *)
@@ -98,10 +99,12 @@ Proof.
   - apply (eq_IZR 0) in V. lia.
   - simpl B2SF. assert (P : 0 < IZR k) by (apply IZR_lt; lia). rewrite <- V in P.
     assert (s = false) as ->.
-    { destruct s; [|reflexivity]. exfalso. apply (Rlt_irrefl 0). eapply Rlt_trans; [exact P|]. apply F2R_lt_0. reflexivity. }
+    { destruct s; [|reflexivity]. exfalso. apply (Rlt_irrefl 0). eapply Rlt_trans; [exact P|]. apply F2R_lt_0.
+      reflexivity. }
     unfold B2R, F2R in V. simpl cond_Zopp in V. simpl Fnum in V. simpl Fexp in V.
     destruct (Z_le_gt_dec 0 e) as [L|G].
-    + rewrite Z.shiftl_mul_pow2 by exact L. apply eq_IZR. rewrite mult_IZR, <- V. f_equal. rewrite <- IZR_Zpower by exact L.
+    + rewrite Z.shiftl_mul_pow2 by exact L. apply eq_IZR. rewrite mult_IZR, <- V. f_equal.
+      rewrite <- IZR_Zpower by exact L.
       reflexivity.
     + rewrite Z.shiftl_div_pow2 by lia. symmetry. apply Z.div_unique with 0%Z.
       { left. split; [lia|]. apply Z.pow_pos_nonneg; lia. }
@@ -116,7 +119,8 @@ Lemma multiply_add_is (fused : bool) x y z a b c : is x a -> is y b -> is z c ->
 Proof.
   intros X Y Z P Q.
   assert (T : forall p, Rabs p <= bpow radix2 1000 -> Rabs (p + c) <= bpow radix2 1020).
-  { intros p Hp. eapply Rle_trans; [apply Rabs_triang|]. apply Rle_trans with (bpow radix2 1000 + bpow radix2 1000); [lra|].
+  { intros p Hp. eapply Rle_trans; [apply Rabs_triang|].
+    apply Rle_trans with (bpow radix2 1000 + bpow radix2 1000); [lra|].
     apply Rle_trans with (bpow radix2 1001); [|apply bpow_le; lia].
     change (bpow radix2 1001) with (bpow radix2 (1 + 1000)). rewrite bpow_plus. simpl (bpow radix2 1). lra. }
   unfold multiply_add. destruct fused.

@@ -1,6 +1,6 @@
-(* Executable models over integers and primitive floats. One is of a trial, from the tables and the three words to an outcome: the
-   code of trials.rs and exp2.rs, operation by operation. The other is of a number from alias tables: the code of alias.rs, digit
-   by digit. *)
+(* Executable models over integers and primitive floats. One is of a trial, from the tables and the three words to an
+   outcome: the code of trials.rs and exp2.rs, operation by operation. The other is of a number from alias tables: the
+   code of alias.rs, digit by digit. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
 From Coq Require Import SpecFloat.
 From Flocq Require Import Zaux.
@@ -10,14 +10,16 @@ Open Scope Z_scope.
 
 (* The double with these bits, for numbers that are neither zero nor subnormal; the sign is apart. *)
 Definition of_bits (negative : bool) (bits : int) : float :=
-  let x := Z.ldexp (of_uint63 ((bits land 4503599627370495) lor 4503599627370496)%uint63) (Uint63.to_Z (bits >> 52)%uint63 - 1075) in
+  let x := Z.ldexp (of_uint63 ((bits land 4503599627370495) lor 4503599627370496)%uint63) (Uint63.to_Z (bits >>
+    52)%uint63 - 1075) in
   if negative then (- x)%float else x.
 
 Inductive sides := One | Folded | Two.
 Inductive outcome := Rejected | Accepted | Undecided | Tail.
 
 Record tables := Tables {
-  shift : Z; signs : sides; square : bool; rate : float; window : float; amplitude : Z; alias : list Z; weights : list Z }.
+  shift : Z; signs : sides; square : bool; rate : float; window : float; amplitude : Z; alias : list Z;
+    weights : list Z }.
 
 Definition item (l : list Z) (i : Z) : Z := nth (Z.to_nat i) l 0.
 
@@ -63,7 +65,8 @@ Definition multiply_add (fused : bool) (a b c : float) : float :=
     SF2Prim (binary_normalize prec emax m e false)
   else (a * b + c)%float.
 
-Definition coefficient (i : nat) : float := let '(negative, bits) := nth i coefficients (false, 0%uint63) in of_bits negative bits.
+Definition coefficient (i : nat) : float := let '(negative, bits) := nth i coefficients (false,
+  0%uint63) in of_bits negative bits.
 
 Definition polynomial (fused : bool) (r : float) : float :=
   let s := (r * r)%float in
@@ -110,8 +113,8 @@ Definition entry_of (d : digit) (fraction head : Z) : Z :=
   let column := Z.land head (2 ^ 6 - 1) in
   if fraction <? item (thresholds d) column then column else item (entries d) column.
 
-(* The entries of a number, with its sign, from a fraction and a byte for each digit. The first digit of a distribution with
-   two signs has them in bit 7, and where its entry is zero no other one counts. *)
+(* The entries of a number, with its sign, from a fraction and a byte for each digit. The first digit of a distribution
+   with two signs has them in bit 7, and where its entry is zero no other one counts. *)
 Fixpoint draw (digits : list digit) (words : list (Z * Z)) (negative counts : bool) : list Z :=
   match digits, words with
   | d :: digits, (fraction, head) :: words =>

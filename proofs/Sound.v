@@ -26,7 +26,8 @@ Lemma in_indices n i : 0 <= i < Z.of_nat n -> In i (indices n).
 Proof. intros H. unfold indices. rewrite <- (Z2Nat.id i) by lia. apply in_map, in_seq. lia. Qed.
 
 (* m 2^e of a bin, and its first value; bin 63 begins where the tail does. *)
-Definition copies (t : tables) (bin : Z) : Z := 2 ^ (match signs t with Folded => if bin =? 0 then e_of bin else e_of bin + 1 | _ => e_of bin end).
+Definition copies (t : tables) (bin : Z) : Z := 2 ^ (match signs t with Folded => if bin =? 0 then e_of bin else e_of
+  bin + 1 | _ => e_of bin end).
 Definition first_of (t : tables) (bin : Z) : Z := start_of bin * 2 ^ (e_of bin + shift t).
 Definition signs_per_bin (t : tables) : Z := match signs t with Folded => 2 | _ => 1 end.
 
@@ -34,7 +35,8 @@ Definition signs_per_bin (t : tables) : Z := match signs t with Folded => 2 | _ 
 Definition words_of (t : tables) (bin : Z) : Z :=
   sum 6 (fun column =>
     let entry := item (alias t) column in
-    (if column =? bin then Z.shiftr entry 6 else 0) + (if Z.land entry 63 =? bin then 2 ^ 26 - Z.shiftr entry 6 else 0)).
+    (if column =? bin then Z.shiftr entry 6 else 0) + (if Z.land entry 63 =? bin then 2 ^ 26 - Z.shiftr entry 6 else
+      0)).
 
 (* The rate, log2(e) times the exponent of f at 1, as a double: times ln(2), over that exponent. *)
 Definition term_of_rate (l : law) (t : tables) : term :=
@@ -45,7 +47,8 @@ Definition sound_integers (l : law) (t : tables) : bool :=
   (1 <=? numerator l) && (1 <=? denominator l) && Bool.eqb (square t) (gaussian l)
   && (0 <=? shift t) && (shift t <=? 50) && match signs t with Folded => shift t =? 0 | _ => true end
   && (1 <=? amplitude t) && (amplitude t <? 2 ^ 32) && PrimFloat.eqb (window t) 0x1p-28
-  && PrimFloat.is_finite (rate t) && (let '(m, e) := parts (rate t) in (1 <=? m) && (m <? 2 ^ 53) && (-300 <=? e) && (e <=? 0))
+  && PrimFloat.is_finite (rate t) && (let '(m,
+    e) := parts (rate t) in (1 <=? m) && (m <? 2 ^ 53) && (-300 <=? e) && (e <=? 0))
   && forallb (fun entry => (0 <=? entry) && (Z.shiftr entry 6 <? 2 ^ 26)) (alias t)
   && forallb (fun w => (1 <=? w) && (w <? 2 ^ 32)) (weights t)
   && (length (alias t) =? 64)%nat && (length (weights t) =? 64)%nat && (total (weights t) =? 2 ^ 32)
@@ -54,9 +57,11 @@ Definition sound_integers (l : law) (t : tables) : bool :=
 (* C m 2^e f(x) <= W for the first value of each bin; in the tail C m f(x) <= W 2^s (1 - q) for the ratio q of f at the
    tail's second value and at its first one, for a Gaussian of q(k) = exp(-x k / sigma^2). *)
 Definition tail_ratio (l : law) (t : tables) : term :=
-  Exp (Sub (Whole 0) (Div (Whole (if gaussian l then 2 * first_of t 63 * denominator l ^ 2 else denominator l)) (Whole (divisor l)))).
+  Exp (Sub (Whole 0) (Div (Whole (if gaussian l then 2 * first_of t 63 * denominator l ^ 2 else denominator l)) (Whole
+    (divisor l)))).
 Definition room (l : law) (t : tables) (bin : Z) : bool :=
-  at_most (Mul (Whole (amplitude t * copies t bin)) (term_of_density l (first_of t bin))) (Whole (item (weights t) bin)).
+  at_most (Mul (Whole (amplitude t * copies t bin)) (term_of_density l (first_of t bin))) (Whole (item (weights t)
+    bin)).
 Definition tail_room (l : law) (t : tables) : bool :=
   at_most (Mul (Whole (amplitude t * signs_per_bin t)) (term_of_density l (first_of t 63)))
           (Mul (Whole (item (weights t) 63 * 2 ^ shift t)) (Sub (Whole 1) (tail_ratio l t))).
@@ -75,8 +80,9 @@ Definition entry_words (d : digit) (e : Z) : Z :=
     (if column =? e then item (thresholds d) column else 0)
     + (if item (entries d) column =? e then 2 ^ 56 - item (thresholds d) column else 0)).
 
-(* The probability of entry e of a digit with step s, where q = f(s): of a first digit with two signs, 2 q^e (1 - q) / (1 + q)
-   for e > 0; of others q^e (1 - q); divided by what entries up to 62 have of it, where 62 is the largest one. *)
+(* The probability of entry e of a digit with step s, where q = f(s): of a first digit with two signs, 2 q^e (1 - q) /
+   (1 + q) for e > 0; of others q^e (1 - q); divided by what entries up to 62 have of it, where 62 is the largest one.
+   *)
 Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term :=
   let q := term_of_density l (step d) in
   let closing := if last then Whole 1 else Sub (Whole 1) (term_of_density l ((if signed d then 62 else 63) * step d)) in
@@ -109,7 +115,8 @@ Record facts : Prop := Facts {
   folded_without_shift : signs t = Folded -> shift t = 0;
   amplitude_range : 1 <= amplitude t < 2 ^ 32;
   window_value : is (window t) (1 / 268435456)%R;
-  rate_value : exists d, is (rate t) (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + d))%R /\ (Rabs d <= 6 / 9007199254740992)%R;
+  rate_value : exists d, is (rate t) (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + d))%R
+    /\ (Rabs d <= 6 / 9007199254740992)%R;
   rate_range : exists v, is (rate t) v /\ (bpow radix2 (-300) <= v <= bpow radix2 53)%R;
   entry_range : forall c, 0 <= c < 64 -> 0 <= item (alias t) c /\ Z.shiftr (item (alias t) c) 6 < 2 ^ 26;
   weight_range : forall h, 0 <= h < 64 -> 1 <= item (weights t) h < 2 ^ 32;
@@ -120,14 +127,17 @@ Record facts : Prop := Facts {
     (IZR (amplitude t * signs_per_bin t) * density l (first_of t 63)
      <= IZR (item (weights t) 63 * 2 ^ shift t) * (1 - denote (tail_ratio l t)))%R }.
 
-Lemma item_in (p : Z -> bool) items i : forallb p items = true -> length items = 64%nat -> 0 <= i < 64 -> p (item items i) = true.
+Lemma item_in (p : Z -> bool) items i : forallb p items = true -> length items = 64%nat -> 0 <= i < 64
+  -> p (item items i) = true.
 Proof. intros H L I. rewrite forallb_forall in H. apply H. unfold item. apply nth_In. lia. Qed.
 
 Lemma divisor_positive : 1 <= numerator l -> 0 < divisor l.
-Proof. intros H. unfold divisor. destruct (gaussian l); [|lia]. assert (0 < numerator l ^ 2) by (apply Z.pow_pos_nonneg; lia). lia. Qed.
+Proof. intros H. unfold divisor. destruct (gaussian l); [|lia].
+assert (0 < numerator l ^ 2) by (apply Z.pow_pos_nonneg; lia). lia. Qed.
 
 Lemma dividend_positive x : 1 <= denominator l -> 0 < x -> 0 < dividend l x.
-Proof. intros H I. unfold dividend. assert (0 < x * denominator l) by nia. destruct (gaussian l); [apply Z.pow_pos_nonneg; lia|lia]. Qed.
+Proof. intros H I. unfold dividend. assert (0 < x * denominator l) by nia.
+destruct (gaussian l); [apply Z.pow_pos_nonneg; lia|lia]. Qed.
 
 Theorem sound_facts : sound l t = true -> facts.
 Proof.
@@ -155,7 +165,8 @@ Proof.
   assert (PP : (0 < bpow radix2 e)%R) by apply bpow_gt_0.
   constructor; try assumption; try (split; assumption).
   - match goal with H : Bool.eqb _ _ = true |- _ => apply eqb_prop in H; exact H end.
-  - intros E. match goal with H : match signs t with _ => _ end = true |- _ => rewrite E in H; apply Z.eqb_eq in H; exact H end.
+  - intros E. match goal with H : match signs t with _ => _ end = true |- _ => rewrite E in H; apply Z.eqb_eq in H;
+      exact H end.
   - match goal with H : PrimFloat.eqb _ _ = true |- _ => rename H into W end.
     assert (C : is 0x1p-28%float (1 / 268435456)%R).
     { assert (V : Prim2SF 0x1p-28%float = S754_finite false 4503599627370496 (-80)) by reflexivity.
@@ -166,25 +177,34 @@ Proof.
     { unfold Beqb, SFeqb, SFcompare in W. rewrite PrimFloat.B2SF_Prim2B in W.
       rewrite <- is_finite_SF_B2SF, PrimFloat.B2SF_Prim2B.
       destruct (Prim2SF (window t)) as [s|[|]| |]; try reflexivity; discriminate. }
-    split; [exact WF|]. rewrite Beqb_correct in W by assumption. rewrite <- CV. revert W. case Req_bool_spec; [auto|discriminate].
+    split; [exact WF|]. rewrite Beqb_correct in W by assumption. rewrite <- CV. revert W.
+    case Req_bool_spec; [auto|discriminate].
   - apply andb_true_iff in N. destruct N as [N1 N2]. apply at_most_correct in N1, N2. simpl denote in N1, N2.
     exists (value (rate t) * (IZR (divisor l) / IZR (dividend l 1)) * ln 2 - 1)%R. split.
-    + replace (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + (value (rate t) * (IZR (divisor l) / IZR (dividend l 1)) * ln 2 - 1)))%R
+    + replace (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + (value (rate t) * (IZR (divisor l) / IZR (dividend l
+        1)) * ln 2 - 1)))%R
         with (value (rate t)) by (field; repeat split; lra). exact R.
-    + assert (V : (IZR (m * divisor l) / IZR (2 ^ (- e) * dividend l 1) * ln 2 = value (rate t) * (IZR (divisor l) / IZR (dividend l 1)) * ln 2)%R).
+    + assert (V : (IZR (m * divisor l) / IZR (2 ^ (- e) * dividend l 1) * ln 2 = value (rate t) * (IZR (divisor l) /
+        IZR (dividend l 1)) * ln 2)%R).
       { rewrite <- P. unfold F2R. cbv [Fnum Fexp]. rewrite !mult_IZR, PE. field. repeat split; lra. }
       rewrite V in N1, N2. apply Rabs_le. lra.
   - exists (value (rate t)). split; [exact R|]. rewrite <- P. unfold F2R. cbv [Fnum Fexp].
-    assert (1 <= IZR m)%R by (apply IZR_le; lia). assert (IZR m < bpow radix2 53)%R by (change (bpow radix2 53) with (IZR (2 ^ 53)); apply IZR_lt; lia).
-    assert (bpow radix2 (-300) <= bpow radix2 e)%R by (apply bpow_le; lia). assert (bpow radix2 e <= 1)%R by (apply (bpow_le radix2 e 0); lia).
+    assert (1 <= IZR m)%R by (apply IZR_le; lia).
+    assert (IZR m < bpow radix2 53)%R by (change (bpow radix2 53) with (IZR (2 ^ 53)); apply IZR_lt; lia).
+    assert (bpow radix2 (-300) <= bpow radix2 e)%R by (apply bpow_le; lia).
+    assert (bpow radix2 e <= 1)%R by (apply (bpow_le radix2 e 0); lia).
     assert (0 < bpow radix2 53)%R by apply bpow_gt_0. split; nra.
-  - intros c I. match goal with H : forallb _ (alias t) = true |- _ => generalize (item_in _ _ c H ltac:(assumption) I) end.
+  - intros c I. match goal with H : forallb _ (alias t) = true |- _ => generalize (item_in _ _ c H ltac:(assumption) I)
+      end.
     rewrite andb_true_iff. intros [A B]. apply Z.leb_le in A. apply Z.ltb_lt in B. split; assumption.
-  - intros h I. match goal with H : forallb _ (weights t) = true |- _ => generalize (item_in _ _ h H ltac:(assumption) I) end.
+  - intros h I. match goal with H : forallb _ (weights t) = true |- _ => generalize (item_in _ _ h H ltac:(assumption)
+      I) end.
     rewrite andb_true_iff. intros [A B]. apply Z.leb_le in A. apply Z.ltb_lt in B. split; assumption.
-  - intros h I. match goal with H : forallb _ (indices 64) = true |- _ => rewrite forallb_forall in H; generalize (H h (in_indices 64 h I)) end.
+  - intros h I. match goal with H : forallb _ (indices 64) = true |- _ => rewrite forallb_forall in H;
+      generalize (H h (in_indices 64 h I)) end.
     apply Z.eqb_eq.
-  - intros h I. match goal with H : forallb _ (indices 63) = true |- _ => rewrite forallb_forall in H; generalize (H h (in_indices 63 h I)) end.
+  - intros h I. match goal with H : forallb _ (indices 63) = true |- _ => rewrite forallb_forall in H;
+      generalize (H h (in_indices 63 h I)) end.
     intros A. apply at_most_correct in A. rewrite <- density_term. exact A.
   - match goal with H : tail_room _ _ = true |- _ => apply at_most_correct in H; rewrite <- density_term; exact H end.
 Qed.

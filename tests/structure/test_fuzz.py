@@ -8,6 +8,7 @@ from pathlib import Path
 import fuzz
 
 ROOT = Path(__file__).parents[2]
+CALLS = fuzz.TARGETS["calls"]
 
 
 def functions() -> list[str]:
@@ -30,21 +31,23 @@ def fuzzer(folder: Path, *, reached: list[str], found: dict[str, str]) -> Path:
 
 def test_every_fault_of_the_harness_is_planted() -> None:
     sources = "".join(file.read_text() for file in (ROOT / "rust/ffi/fuzz/src").glob("*.rs"))
-    assert set(re.findall(r'planted::is\("([\w-]+)"\)', sources)) == set(fuzz.PLANTED)
+    assert set(re.findall(r'planted::is\("([\w-]+)"\)', sources)) == {
+        fault for target in fuzz.TARGETS.values() for fault in target.planted
+    }
 
 
 def test_a_fault_that_is_not_found_is_a_problem(tmp_path: Path) -> None:
-    assert fuzz.check_seeds(fuzzer(tmp_path, reached=functions(), found=fuzz.PLANTED), tmp_path) == []
-    blind = {fault: words for fault, words in fuzz.PLANTED.items() if fault != "read-past"}
-    problems = fuzz.check_seeds(fuzzer(tmp_path, reached=functions(), found=blind), tmp_path)
+    assert fuzz.check_seeds(CALLS, fuzzer(tmp_path, reached=functions(), found=CALLS.planted), tmp_path) == []
+    blind = {fault: words for fault, words in CALLS.planted.items() if fault != "read-past"}
+    problems = fuzz.check_seeds(CALLS, fuzzer(tmp_path, reached=functions(), found=blind), tmp_path)
     assert problems == ["the planted fault read-past is not found"]
     problems = fuzz.check_seeds(
-        fuzzer(tmp_path, reached=functions(), found=fuzz.PLANTED | {"read-past": "other"}), tmp_path
+        CALLS, fuzzer(tmp_path, reached=functions(), found=CALLS.planted | {"read-past": "other"}), tmp_path
     )
     assert problems == ["the planted fault read-past is not found"]
 
 
 def test_a_function_that_no_seed_reaches_is_a_problem(tmp_path: Path) -> None:
     reached = [name for name in functions() if name != "dpnoise_free"]
-    problems = fuzz.check_seeds(fuzzer(tmp_path, reached=reached, found=fuzz.PLANTED), tmp_path)
+    problems = fuzz.check_seeds(CALLS, fuzzer(tmp_path, reached=reached, found=CALLS.planted), tmp_path)
     assert problems == ["no seed calls dpnoise_free with success"]

@@ -14,11 +14,16 @@ static ENDS: Mutex<BTreeMap<&str, [u64; STATUSES.len()]>> = Mutex::new(BTreeMap:
 /// Checks the status and the message of a call.
 pub(crate) fn ended(function: &'static str, status: Status) -> Status {
     assert_ne!(status, Status::Internal, "{function} has a defect");
-    ENDS.lock().unwrap().entry(function).or_default()[status as usize] += 1;
+    count(function, status);
     if status != Status::Ok {
         assert!(!message().is_empty(), "{function} failed without a message");
     }
     status
+}
+
+/// Counts a call.
+pub(crate) fn count(function: &'static str, status: Status) {
+    ENDS.lock().unwrap().entry(function).or_default()[status as usize] += 1;
 }
 
 /// The message of the last error.

@@ -38,7 +38,7 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
         seed.extend([Call::Merge as u8, 0, 1, Call::Counts as u8, 0, 0, 0, Call::Estimate as u8, 1, 0, 0, 0, 0]);
         seed.extend([1, 0, 0, 0]); // the mean
         seed.extend([Call::ToBytes as u8, 1, 0, 0, 0, 0, 0, Call::ToBytes as u8, 0, 2, 0, 0, 0, 0]);
-        seed.extend([Call::Facts as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        seed.extend([Call::Facts as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         seed.extend([Call::Free as u8, 0, Call::Free as u8, 241, Call::Free as u8, 1]);
         std::fs::write(folder.join(format!("{index:02}-{}", vector.name)), seed)?;
 
@@ -50,17 +50,26 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
             // accumulator, n, out, first, last, text, offsets, which; and then a share, or memory and the level
             seed.extend([Call::EstimateOthers as u8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, b'a', 0, 0, which]);
             seed.extend(if which < 3 { &[][..] } else { &[0, 0, 127] });
+            seed.extend([0, 0, 0]); // the attribute
         }
         std::fs::write(folder.join(format!("{index:02}-{}-estimates", vector.name)), seed)?;
     }
-    for choice in 0..4 {
-        let mut seed = vec![Call::MemoNew as u8, 0, 2, 0, Call::Sampler as u8, choice, 7 + choice, 0];
+    for choice in 0..9 {
+        let mut seed = vec![Call::MemoNew as u8, 0, 2, 0];
+        for sampler in 0..6 {
+            // which, scale, the sampler that is truncated, radius, out
+            seed.extend([Call::Sampler as u8, 240, sampler, 7 + choice, 0, 0, 3, 0]);
+        }
         seed.extend([Call::Fill as u8, 0, 0, 100, 1, 0]);
         seed.extend([Call::Generator as u8, 4 + choice, 0, 0, 0, 0, 0, 0, Call::Fill as u8, 0, 255, 0, 2, 1, 0]);
-        seed.extend([Call::Mechanism as u8, choice, 7, 0, 7, 0, 0]);
-        seed.extend([Call::Release as u8, 0, 0, 20, 1, choice / 2]);
+        // which, whole, parties, epsilon, delta, sensitivity, granularity, out
+        seed.extend([Call::Mechanism as u8, 240, choice, 0, 5, 0, 5, 7, 0, 7, 0, 0]);
+        seed.extend([Call::Release as u8, 0, 0, 20, 1, u8::from(choice > 1)]);
         seed.extend([0; 41]);
-        seed.extend([Call::Error as u8, 0, 0, 200, 0, 3, 0, Call::Free as u8, 0]);
+        for asks_radius in [0, 240] {
+            seed.extend([Call::Error as u8, 0, 0, 200, 0, 3, 0, asks_radius]);
+        }
+        seed.extend([Call::Free as u8, 0]);
         std::fs::write(folder.join(format!("noise-{choice}")), seed)?;
     }
     Ok(())

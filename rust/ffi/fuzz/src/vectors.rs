@@ -1,10 +1,14 @@
-//! What inputs are made from: the specifications, memos, messages and states of tests/vectors/local.json.
+//! What inputs are made from: the specifications, memos, messages and states of tests/vectors/local.json, and of several
+//! attributes.
 
 use std::sync::LazyLock;
 
+use dpnoise_core::Error;
+use dpnoise_core::local::{AnyAccumulator, Attributes, Protocol, Scheme};
 use serde_json::Value;
 
 use crate::input::Input;
+use crate::repair;
 
 pub(crate) struct Vector {
     pub(crate) name: String,
@@ -19,7 +23,8 @@ pub(crate) struct Vector {
 pub(crate) static VECTORS: LazyLock<Vec<Vector>> = LazyLock::new(|| {
     let file = include_str!("../../../../tests/vectors/local.json");
     let all: Value = serde_json::from_str(file).expect("JSON");
-    all.as_array().expect("a list").iter().map(read).collect()
+    let several = [Scheme::Sampled, Scheme::Split].map(|scheme| of_several(scheme).expect("a vector"));
+    all.as_array().expect("a list").iter().map(read).chain(several).collect()
 });
 
 fn read(entry: &Value) -> Vector {
@@ -34,6 +39,28 @@ fn read(entry: &Value) -> Vector {
         state: hex(text("state")),
         takes_texts: entry["values"][0].is_string(),
     }
+}
+
+/// A vector of several attributes, which the file does not have.
+fn of_several(scheme: Scheme) -> Result<Vector, Error> {
+    let example = |family| Protocol::family(family)?.example();
+    let asked = [("smokes", example("randomized_response")?), ("mood é", example("duchi_mean")?)];
+    let attributes = Attributes::new(scheme, &asked)?;
+    let reports = vec![0; 8 * attributes.report_bytes()]; // zeros are a report of each
+    let (specification, header) = (attributes.to_json().into(), attributes.message_header());
+    let rows = reports.chunks(attributes.report_bytes());
+    let messages = rows.map(|report| [&header[..], report].concat()).collect();
+    let mut counted = AnyAccumulator::new(attributes.into())?;
+    counted.add(&reports, reports.len() / 8, 1)?;
+    Ok(Vector {
+        name: scheme.name().into(),
+        specification,
+        random: vec![],
+        memo: vec![],
+        messages,
+        state: counted.to_bytes()?,
+        takes_texts: false,
+    })
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -86,9 +113,8 @@ pub(crate) fn specification(input: &mut Input<'_>) -> Vec<u8> {
 /// A changed part for what ends with a CRC-32C, which is mostly made right again, so that what it protects is read.
 pub(crate) fn changed_with_checksum(input: &mut Input<'_>, part: impl Fn(&Vector) -> &[u8]) -> Vec<u8> {
     let mut bytes = changed(input, part);
-    if !input.rarely() && bytes.len() >= 4 {
-        let (body, checksum) = bytes.split_last_chunk_mut().expect("four bytes");
-        *checksum = crc32c::crc32c(body).to_le_bytes();
+    if !input.rarely() {
+        repair::checksum(&mut bytes);
     }
     bytes
 }

@@ -90,6 +90,8 @@ mod tests {
         use crate::arch::instruction_set::{InstructionSet, dispatch};
         use std::fmt::Write as _;
 
+        /// # Safety
+        /// As for the methods of [`Lanes64`].
         #[inline(always)]
         unsafe fn lanes<S: Vectors>(exponent: &u64, t: &f64, result: &mut f64) {
             let mut lanes = [0.0; 16];
