@@ -55,28 +55,6 @@ Proof.
   replace (lacking / A63) with (1 / 64 * lacking / (1 - (1 - A63 / 64))) by (field; lra). apply first_success. lra.
 Qed.
 
-(* What entries lack adds up to entry 63's words, when probabilities add up to 1. *)
-Lemma lacking_sums (p A : nat -> R) (last T A63 : R) n : sum_f_R0 p n + last = 1 -> sum_f_R0 A n + A63 = T ->
-  sum_f_R0 (fun e => p e * T - A e) n + last * T = A63.
-Proof.
-  intros P S. rewrite <- (sum_eq (fun e => p e * T + - A e)); [|intros; ring]. rewrite sum_plus.
-  rewrite (sum_eq (fun l => - A l) (fun l => A l * -1)) by (intros; ring). rewrite <- !scal_sum. 
-  replace (sum_f_R0 (fun l => p l * T) n) with (T * sum_f_R0 p n) by (rewrite scal_sum; reflexivity). nra.
-Qed.
-
-(* Probabilities of the entries up to n and of all beyond add up to 1: with signs and without. *)
-Lemma signed_entries_add_up q n : 0 <= q ->
-  sum_f_R0 (fun e => if Nat.eqb e 0 then (1 - q) / (1 + q) else 2 * (1 - q) * q ^ e / (1 + q)) n + 2 * q ^ Datatypes.S
-    n / (1 + q) = 1.
-Proof.
-  intros Q. induction n as [|n IH]; [simpl; field; lra|]. rewrite tech5. cbn [Nat.eqb].
-  rewrite <- (tech_pow_Rmult q (Datatypes.S n)). set (p := q ^ Datatypes.S n) in *.
-  match type of IH with ?s + _ = 1 => replace s with (1 - 2 * p / (1 + q)) by lra end. field. lra.
-Qed.
-
-Lemma unsigned_entries_add_up q n : sum_f_R0 (fun e => (1 - q) * q ^ e) n + q ^ Datatypes.S n = 1.
-Proof. induction n as [|n IH]; [simpl; ring|]. rewrite tech5, <- (tech_pow_Rmult q (Datatypes.S n)). lra. Qed.
-
 (* Digits make up the law. A magnitude is e1 + 62 e2 + 62 63 e3 with e1 from 1 to 62, e2 from 0 to 62; its sign is a
    fair bit. *)
 Theorem signed_digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
@@ -86,7 +64,7 @@ Theorem signed_digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
 Proof.
   intros H Q R. assert (0 < Q < 1) by (unfold Q; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
   assert (0 < R < 1) by (unfold R; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
-  rewrite !pow_add, !(pow_mult q). rewrite (pow_mult q 62 63) || idtac. fold Q. fold R. field. repeat split; lra.
+  rewrite !pow_add, !(pow_mult q). fold Q. fold R. field. repeat split; lra.
 Qed.
 
 Theorem digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->

@@ -15,8 +15,6 @@ Let facts := sound_facts l t S.
 Definition sum_over (f : Z -> R) (xs : list Z) : R := fold_right (fun x s => f x + s) 0 xs.
 Definition tail_chosen : R := IZR (item (weights t) 63) / IZR (2 ^ 32).
 
-Definition is_value (x : Z) (o : option Z) : bool := match o with Some v => (v =? x)%Z | None => false end.
-
 Lemma no_value v xs : ~ In v xs -> sum_over (fun x => one (v =? x)%Z) xs = 0.
 Proof.
   induction xs as [|x xs IH]; intros H; cbn [sum_over fold_right]; [reflexivity|]. unfold sum_over in IH.

@@ -46,12 +46,6 @@ Proof.
   intros [A [B _]]. split; assumption.
 Qed.
 
-Lemma opp_is x a : is x a -> is (- x)%float (- a).
-Proof.
-  intros [Fx Vx]. subst. unfold is, finite, value in *. rewrite opp_equiv. split; [|apply B2R_Bopp].
-  rewrite is_finite_Bopp. exact Fx.
-Qed.
-
 Lemma less_is x y a b : is x a -> is y b -> PrimFloat.ltb x y = true <-> a < b.
 Proof.
   intros [Fx Vx] [Fy Vy]. subst. rewrite ltb_equiv, Bltb_correct by assumption. unfold value.

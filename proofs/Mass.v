@@ -168,6 +168,8 @@ Definition settled (fused : bool) (m : nat) (bin offset accept more : Z) : optio
   | _ => None
   end.
 
+Definition is_value (x : Z) (o : option Z) : bool := match o with Some v => (v =? x)%Z | None => false end.
+
 (* Which trials count for value x by their sign. *)
 Definition sign_counts (x accept : Z) : bool :=
   match signs t with
@@ -192,12 +194,12 @@ Lemma settled_is fused m b off acc more x h y :
     -> Z.abs x = (first_of t h + y)%Z ->
   (forall bin offset, (0 <= bin < 63)%Z ->
      (magnitude_of t bin offset =? Z.abs x)%Z = ((bin =? h)%Z && (Z.land offset (2 ^ width_bits h - 1) =? y)%Z)%bool) ->
-  (match settled fused m b off acc more with Some v => v =? x | None => false end)%Z
+  is_value x (settled fused m b off acc more)
   = ((bin_of t b =? h)%Z && (Z.land off (2 ^ width_bits h - 1) =? y)%Z && sign_counts x acc
      && accepts m h (Z.abs x) (Z.shiftr acc 1 * 2^ m + more)%Z)%bool.
 Proof.
   intros Hb Ha Hm Hx Hh Hy Habs Hplace.
-  generalize (bin_range b Hb). intros Bin. unfold settled, trial. cbv zeta.
+  generalize (bin_range b Hb). intros Bin. unfold settled, trial, is_value. cbv zeta.
   destruct (Z.eqb_spec (bin_of t b) 63) as [T|N].
   { rewrite T. assert ((63 =? h)%Z = false) as -> by (apply Z.eqb_neq; lia). reflexivity. }
   assert (Bin' : (0 <= bin_of t b < 63)%Z) by lia. set (bin := bin_of t b) in *.
@@ -270,7 +272,7 @@ Definition offset_bits : nat := if (shift t <? 30)%Z then 32 else 64.
 (* The probability that a trial gives x when 63 + m bits of its uniform number are looked at. *)
 Definition probability (fused : bool) (m : nat) (x : Z) : R :=
   mean 32 (fun bin => mean offset_bits (fun offset => mean 64 (fun accept => mean m (fun more =>
-    one (match settled fused m bin offset accept more with Some v => v =? x | None => false end)%Z)))).
+    one (is_value x (settled fused m bin offset accept more)))))).
 
 (* What it comes to is this times f(|x|). *)
 Definition factor : R := IZR (amplitude t) / IZR (2 ^ (32 + shift t)) * match signs t with Two => 1/2 | _ => 1 end.

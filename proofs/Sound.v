@@ -6,9 +6,9 @@ From Dpnoise Require Import Rounding Decide Model Machine Words.
 Import ListNotations.
 Open Scope Z_scope.
 
-(* A distribution over the integers, by its rational scale n/d: P(x) is proportional to f(|x|) with
+(* A distribution over the integers, or those from 0 on, by its rational scale n/d: P(x) is proportional to f(|x|) with
    f(x) = exp(-x d / n) or, for a Gaussian, exp(-x^2 d^2 / (2 n^2)). *)
-Record law := Law { gaussian : bool; numerator : Z; denominator : Z }.
+Record law := Law { gaussian : bool; two_sided : bool; numerator : Z; denominator : Z }.
 
 (* The exponent of f at x is dividend x / divisor. *)
 Definition dividend (l : law) (x : Z) : Z := if gaussian l then (x * denominator l) ^ 2 else x * denominator l.
@@ -45,6 +45,7 @@ Definition term_of_rate (l : law) (t : tables) : term :=
 
 Definition sound_integers (l : law) (t : tables) : bool :=
   (1 <=? numerator l) && (1 <=? denominator l) && Bool.eqb (square t) (gaussian l)
+  && match signs t with One => negb (two_sided l) | _ => two_sided l end
   && (0 <=? shift t) && (shift t <=? 50) && match signs t with Folded => shift t =? 0 | _ => true end
   && (1 <=? amplitude t) && (amplitude t <? 2 ^ 32) && PrimFloat.eqb (window t) 0x1p-28
   && PrimFloat.is_finite (rate t) && (let '(m,
@@ -94,15 +95,20 @@ Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term 
 Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
   forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
   && (length (thresholds d) =? 64)%nat && (total (map (entry_words d) (indices 64)) =? 2 ^ 62)
+  && (1 <=? entry_words d 63) && (entry_words d 63 <=? 64)
   && (gaussian l || forallb (fun e => let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
        at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1))) (indices 63)).
 
-Fixpoint sound_digits (l : law) (digits : list digit) : bool :=
+(* Each digit's step is that of the one before times as many entries as that one has, and only the first has signs. *)
+Fixpoint sound_from (l : law) (signs : bool) (next : Z) (digits : list digit) : bool :=
   match digits with
-  | [] => true
-  | [d] => sound_digit l d true
-  | d :: digits => sound_digit l d false && sound_digits l digits
+  | [] => false
+  | d :: more =>
+      let last := match more with [] => true | _ => false end in
+      (step d =? next) && Bool.eqb (signed d) signs && sound_digit l d last
+      && (last || sound_from l false (next * if signs then 62 else 63) more)
   end.
+Definition sound_digits (l : law) (digits : list digit) : bool := sound_from l (two_sided l) 1 digits.
 
 Section Facts.
 Variables (l : law) (t : tables).

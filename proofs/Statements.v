@@ -1,7 +1,7 @@
 (* The theorems as Coq prints them, and what they rest on. *)
 From Coq Require Import Reals ZArith List.
 From Coquelicot Require Import Coquelicot.
-From Dpnoise Require Import Model Words Sound Mass Values Exact Alias Grid Link.
+From Dpnoise Require Import Model Words Sound Mass Values Exact Alias Grid Tables Link.
 From Dpnoise.generated Require Import Exponentials Trials Numbers.
 Open Scope R_scope.
 Set Printing Width 120.
@@ -21,4 +21,20 @@ About distance_of_many.
 About release_is_private.
 About digits_are_sound.
 About numbers_agree.
-Print Assumptions trials_are_exact.
+Definition all := (
+  @trials_are_exact,
+  @pattern_and_values_are_independent,
+  @low_bits,
+  @low_and_high_bits,
+  @tables_are_sound,
+  @exponentials_agree,
+  @trials_all_agree,
+  @entry_is_chosen,
+  @rest_makes_up_for_the_words,
+  @signed_digits_make_the_law,
+  @digits_make_the_law,
+  @distance_of_many,
+  @release_is_private,
+  @digits_are_sound,
+  @numbers_agree).
+Print Assumptions all.

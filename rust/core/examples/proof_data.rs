@@ -1,5 +1,6 @@
 //! Writes what `make prove` computes again with its models: tables of samplers, words, and what comes of them on every
 //! instruction set. The first argument is the folder for the files.
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Deref;
 use std::path::Path;
@@ -13,7 +14,7 @@ use dpnoise_kernels::arch::trials::{self, TAIL, TRIALS, Tables, Trials};
 /// How files begin.
 const HEAD: &str = "From Coq Require Import ZArith List Floats Uint63.\nFrom Dpnoise Require Import Model Sound.\nImport ListNotations.\n";
 
-/// How many trials of a table are written, at the least.
+/// How many different trials of a table are written, at the least.
 const ROWS: usize = 512;
 
 fn main() {
@@ -67,16 +68,18 @@ fn outcome(set: InstructionSet, tables: &Tables, bin: u32, offset: u64, accept: 
 fn distributions() -> Vec<(&'static str, IntegerNoise)> {
     let real = |x| Scale::from_f64(x).expect("a scale");
     let ratio = |n, d| Scale::new(Ratio::new(n, d).expect("a ratio")).expect("a scale");
-    let folded = Design { layout: Layout { shift: 0 }, weight_bits: 32, eta_bits: 29 };
+    let of_shift = |shift| Design { layout: Layout { shift }, weight_bits: 32, eta_bits: 29 };
     let mut all: Vec<(_, IntegerNoise)> = Vec::new();
     // Where the library uses other tables than those of trials, trials are asked for.
     for scale in [ratio(1, 1000), ratio(126, 89), ratio(10, 3)] {
-        all.push(("Laplace", DiscreteLaplace::with_design(scale, folded).deref().clone()));
+        all.push(("Laplace", DiscreteLaplace::with_design(scale, of_shift(0)).deref().clone()));
     }
-    for scale in [real(6000.0), real(3e5), real(3e9), real(1e12), ratio((1 << 100) + 7, (1 << 80) + 1)] {
+    // Magnitudes of 52 bits and more are converted otherwise.
+    all.push(("Laplace", DiscreteLaplace::with_design(real(1e12), of_shift(46)).deref().clone()));
+    for scale in [real(6000.0), real(3e5), real(3e9), ratio((1 << 100) + 7, (1 << 80) + 1)] {
         all.push(("Laplace", DiscreteLaplace::new(scale).deref().clone()));
     }
-    all.push(("Gaussian", DiscreteGaussian::with_design(real(0.5), folded).expect("a scale").deref().clone()));
+    all.push(("Gaussian", DiscreteGaussian::with_design(real(0.5), of_shift(0)).expect("a scale").deref().clone()));
     for scale in [ratio(41, 6), real(10.0), real(1e3), real(2e8), real(1e12)] {
         all.push(("Gaussian", DiscreteGaussian::new(scale).expect("a scale").deref().clone()));
     }
@@ -97,8 +100,14 @@ fn trials() -> String {
         let scale = noise.scale().ratio();
         let list = |items: &[u32]| items.iter().map(u32::to_string).collect::<Vec<_>>().join("; ");
         writeln!(code, "(* {name}, scale {}/{} *)", scale.numerator(), scale.denominator()).unwrap();
-        writeln!(code, "Definition law{i} := Law {} {} {}.", tables.square, scale.numerator(), scale.denominator())
-            .unwrap();
+        let (gaussian, two_sided) = (*name == "Gaussian", *name != "Geometric");
+        writeln!(
+            code,
+            "Definition law{i} := Law {gaussian} {two_sided} {} {}.",
+            scale.numerator(),
+            scale.denominator()
+        )
+        .unwrap();
         writeln!(
             code,
             "Definition tables{i} := Tables {} {:?} {} (of_bits false {}) (of_bits false {}) {}\n  [{}]%Z\n  [{}]%Z.",
@@ -115,18 +124,20 @@ fn trials() -> String {
         // Bin word, upper and lower half of the offset and of the acceptance word; outcome where operations are rounded one by
         // one, and where they are fused; whether the value is negative, and its magnitude.
         writeln!(code, "Definition rows{i} : list int := [").unwrap();
-        let mut rows = Vec::new();
-        while rows.len() < ROWS {
-            // A bin's own column, so that each bin comes as often as others, or any bin word.
-            let bin = if words.next() % 2 == 0 { (words.next() as u32 % 64) << 26 } else { words.next() as u32 };
-            // Zeros of both signs and the last words of all, which chance would not bring.
-            let (bin, offset) = match rows.len() {
-                0..22 => (0, 0),
-                22..32 => (u32::MAX, u64::MAX),
-                _ => (bin, words.next()),
+        let mut rows = BTreeSet::new();
+        for proposal in 0.. {
+            if rows.len() >= ROWS && proposal > 66 {
+                break;
+            }
+            // Zeros of both signs and the last words of all, which chance would not bring; each bin's own column; any words.
+            let any = words.next();
+            let (bin, offset, sign) = match proposal {
+                0 | 1 => (0, 0, proposal),
+                2 => (u32::MAX, u64::MAX, any & 1),
+                3..67 => ((proposal as u32 - 3) << 26, words.next(), any & 1),
+                _ => ((any >> 32) as u32, words.next(), any & 1),
             };
             let offset = if tables.layout.offset_bytes() == 4 { offset & u64::from(u32::MAX) } else { offset };
-            let sign = if rows.len() < 11 { 1 } else { words.next() & 1 };
             let mut add = |uniform: u64| {
                 let accept = uniform << 1 | sign;
                 let results: Vec<_> = sets.iter().map(|&set| outcome(set, tables, bin, offset, accept)).collect();
@@ -134,7 +145,7 @@ fn trials() -> String {
                 assert!(results.iter().all(|&(_, value)| value == results[0].1), "{results:?}");
                 let [half, rest] = [|word: u64| word >> 32, |word: u64| word & u64::from(u32::MAX)];
                 let (kinds, value) = ([results[0].0, results[1].0].map(|kind| kind as u8), results[0].1);
-                rows.push(format!(
+                rows.insert(format!(
                     "{bin}; {}; {}; {}; {}; {}; {}; {}; {}",
                     half(offset),
                     rest(offset),
@@ -161,7 +172,7 @@ fn trials() -> String {
                 }
             }
         }
-        writeln!(code, "{}]%uint63.", rows.join(";\n")).unwrap();
+        writeln!(code, "{}]%uint63.", Vec::from_iter(rows).join(";\n")).unwrap();
         names.push(format!("(law{i}, tables{i}, rows{i})"));
     }
     assert!(TAIL == 63, "as in the model");
@@ -172,23 +183,22 @@ fn trials() -> String {
 /// Numbers from alias tables: their fractions are at a threshold or next to it.
 fn numbers() -> String {
     let real = |x| Scale::from_f64(x).expect("a scale");
-    let mut all: Vec<IntegerNoise> = Vec::new();
+    let mut all: Vec<(_, IntegerNoise)> = Vec::new();
     for scale in [0.01, 1.0, 10.0, 1000.0] {
-        all.push(DiscreteLaplace::new(real(scale)).deref().clone());
+        all.push(("false true", DiscreteLaplace::new(real(scale)).deref().clone()));
     }
     for scale in [3.0, 1000.0] {
-        all.push(Geometric::new(real(scale)).deref().clone());
+        all.push(("false false", Geometric::new(real(scale)).deref().clone()));
     }
     for scale in [0.5, 1.0, 6.0] {
-        all.push(DiscreteGaussian::new(real(scale)).expect("a scale").deref().clone());
+        all.push(("true true", DiscreteGaussian::new(real(scale)).expect("a scale").deref().clone()));
     }
     let mut words = Words(13);
     let mut code = HEAD.to_owned();
     let mut names = Vec::new();
-    for (i, noise) in all.iter().enumerate() {
+    for (i, (law, noise)) in all.iter().enumerate() {
         let (digits, scale) = (noise.digits().expect("drawn from alias tables"), noise.scale().ratio());
-        let gaussian = i >= all.len() - 3;
-        writeln!(code, "Definition law{i} := Law {gaussian} {} {}.", scale.numerator(), scale.denominator()).unwrap();
+        writeln!(code, "Definition law{i} := Law {law} {} {}.", scale.numerator(), scale.denominator()).unwrap();
         let digit_code = digits.iter().map(|digit| {
             let columns = digit.table.columns();
             let list = |item: fn(&(u64, u8)) -> u64| {
@@ -226,13 +236,16 @@ fn numbers() -> String {
             let drawn = InstructionSet::available().into_iter().map(|set| {
                 let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
                 alias::run(set, digits, &block, &mut drawn, &mut numbers);
-                (drawn.entries.map(|entries| entries.map(i64::from)), numbers)
+                (drawn.entries, drawn.rest, numbers)
             });
             let drawn: Vec<_> = drawn.collect();
             assert!(drawn.iter().all(|results| results == &drawn[0]), "{drawn:?}");
-            let (entries, numbers) = &drawn[0];
+            let (entries, any_rest, numbers) = &drawn[0];
+            let is_rest =
+                |j: usize| entries[..digits.len()].iter().any(|entries| entries[j].unsigned_abs() as usize == REST);
+            assert_eq!(*any_rest, (0..NUMBERS).any(is_rest));
             for (j, pairs) in pairs.iter().enumerate() {
-                let rest = entries[..digits.len()].iter().any(|entries| entries[j].unsigned_abs() == REST as u64);
+                let rest = is_rest(j);
                 rows.push(format!(
                     "([{}], {}, {}, {rest})",
                     pairs.join("; "),

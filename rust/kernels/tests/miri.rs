@@ -19,7 +19,7 @@ use dpnoise_kernels::arch::{chacha, chacha_keys, planes, popcount, saturating};
 /// What the kernel gives, on every instruction set the same.
 fn agree<T: PartialEq + Debug>(kernel: impl Fn(InstructionSet) -> T) {
     let expected = kernel(InstructionSet::PORTABLE);
-    for instructions in InstructionSet::available() {
+    for instructions in InstructionSet::available().into_iter().filter(|&set| set != InstructionSet::PORTABLE) {
         assert_eq!(kernel(instructions), expected, "{}", instructions.name());
     }
 }
