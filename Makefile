@@ -99,7 +99,7 @@ test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aa
 prove: | check-tools ## check the proofs, and that their models agree with the code (Coq; QEMU and a cross compiler for NEON; FAULTS=--faults plants faults)
 	$(PYTHON) scripts/prove.py $(FAULTS)
 
-miri: | check-tools ## run every kernel once under Miri, portable and with AVX2 (Rust's nightly toolchain; three minutes)
+miri: | check-tools ## run every kernel once under Miri: portable, with AVX2, and some with AVX-512 (Rust's nightly toolchain; three minutes)
 	scripts/miri.sh
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)

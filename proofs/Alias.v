@@ -12,7 +12,7 @@ Theorem entry_is_chosen l d last e (negative : bool) : sound_digit l d last = tr
   = IZR (entry_words d e) / IZR (2 ^ 62) * (1/2).
 Proof.
   intros S. assert (Th : forall c, (0 <= c < 64)%Z -> (0 <= item (thresholds d) c < 2 ^ 56)%Z).
-  { intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S. destruct S as [[[T L] _] _].
+  { intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S. destruct S as [[[[[T L] _] _] _] _].
     apply Nat.eqb_eq in L.
     generalize (item_in _ _ c T L C). rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. exact (fun x => x). }
   change 8%nat with (6 + 2)%nat. rewrite mean_split.

@@ -131,7 +131,7 @@ def computed(*target: str) -> dict[str, str]:
 def compile_all(folder: Path, target: str = "all") -> subprocess.CompletedProcess[str]:
     """Compile the files of a folder, or one and what it needs."""
     subprocess.run(["coq_makefile", "-f", "_CoqProject", "-o", "CoqMakefile"], cwd=folder, check=True)
-    command = ["make", "-f", "CoqMakefile", f"-j{os.cpu_count()}", target]
+    command = ["make", "--no-print-directory", "-f", "CoqMakefile", f"-j{os.cpu_count()}", target]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
