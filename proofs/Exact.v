@@ -67,14 +67,17 @@ Proof.
   exact (is_lim_seq_le _ _ _ _ (fun m => values_of_a_trial false m xs N) L (is_lim_seq_const _)).
 Qed.
 
+Lemma tail_chosen_is_positive : 0 < tail_chosen.
+Proof.
+  apply Rdiv_lt_0_compat; apply IZR_lt; [generalize (weight_range _ _ facts 63 ltac:(lia)); lia|reflexivity].
+Qed.
+
 (* Those of the tail, of both signs where there are two, have the probability that it is chosen. *)
 Theorem tail_adds_up_to n :
   match signs t with One => 1 | _ => 2 end * sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= tail_chosen.
 Proof.
   generalize (q_range l t S) (kept_is_a_probability l t S). intros Q K.
-  assert (W : 0 <= tail_chosen).
-  { apply Rmult_le_pos; [apply IZR_le; generalize (weight_range _ _ facts 63 ltac:(lia)); lia|apply Rlt_le,
-      Rinv_0_lt_compat, IZR_lt; reflexivity]. }
+  generalize (Rlt_le _ _ tail_chosen_is_positive). intros W.
   set (w := tail_chosen * match signs t with One => 1 | _ => 1/2 end).
   assert (W' : 0 <= w) by (apply Rmult_le_pos; [exact W|destruct (signs t); lra]).
   assert (E : sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <= w * (1 - q l t ^ Datatypes.S n)).
@@ -102,32 +105,136 @@ Proof.
   unfold w in *. destruct (signs t); lra.
 Qed.
 
+(* The sum of f over the values of one magnitude, and over all values. *)
+Definition mass (a : nat) : R :=
+  match signs t with One => 1 | _ => if (a =? 0)%nat then 1 else 2 end * density l (Z.of_nat a).
+Definition total : R := Series mass.
+
+(* The values of magnitudes below n. *)
+Fixpoint values_below (n : nat) : list Z :=
+  match n with
+  | O => []
+  | Datatypes.S n =>
+      (if match signs t with One => true | _ => (n =? 0)%nat end then [Z.of_nat n] else [Z.of_nat n; - Z.of_nat n]%Z)
+      ++ values_below n
+  end.
+Lemma values_below_S n : values_below (Datatypes.S n)
+  = (if match signs t with One => true | _ => (n =? 0)%nat end then [Z.of_nat n] else [Z.of_nat n; - Z.of_nat n]%Z)
+    ++ values_below n.
+Proof. reflexivity. Qed.
+
+Lemma in_values_below n x : In x (values_below n) -> (Z.abs x < Z.of_nat n)%Z /\ (signs t = One -> 0 <= x)%Z.
+Proof.
+  induction n as [|n IH]; [contradiction|]. rewrite values_below_S, in_app_iff. intros [I|I].
+  - destruct (signs t), n; simpl in I; repeat destruct I as [<-|I]; try contradiction; split; intros;
+      lia || discriminate.
+  - destruct (IH I). split; [lia|assumption].
+Qed.
+
+Lemma values_below_are_different n : NoDup (values_below n).
+Proof.
+  assert (A : forall n x, (Z.of_nat n <= Z.abs x)%Z -> ~ In x (values_below n))
+    by (intros k x H I; destruct (in_values_below k x I); lia).
+  induction n as [|n IH]; [constructor|]. rewrite values_below_S.
+  destruct (match signs t with One => true | _ => (n =? 0)%nat end) eqn:E; cbn [app].
+  - constructor; [apply A; lia|exact IH].
+  - assert (0 < n)%nat by (destruct (signs t), n; try discriminate; lia).
+    repeat constructor; [intros [H0|H0]; [lia|revert H0; apply A; lia]|apply A; lia|exact IH].
+Qed.
+
+Lemma sum_below n : sum_over (fun x => factor t * density l (Z.abs x)) (values_below (Datatypes.S n))
+  = sum_f_R0 (fun a => factor t * mass a) n.
+Proof.
+  assert (Step : forall k, sum_over (fun x => factor t * density l (Z.abs x)) (values_below (Datatypes.S k))
+    = factor t * mass k + sum_over (fun x => factor t * density l (Z.abs x)) (values_below k)).
+  { intros k. rewrite values_below_S. unfold mass, sum_over.
+    destruct (signs t), k; cbn [Nat.eqb app fold_right]; rewrite ?Z.abs_opp, ?(Z.abs_eq (Z.of_nat _)) by lia; ring. }
+  rewrite Step. induction n as [|n IH]; [simpl; ring|]. rewrite Step, IH, tech5. ring.
+Qed.
+
+Lemma at_most_1 n : sum_f_R0 (fun a => factor t * mass a) n <= 1.
+Proof.
+  assert (P : (0 < 2 ^ shift t)%Z) by (apply Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
+  destruct (Z.to_nat (tail_start t)) as [|T] eqn:E; [unfold tail_start in E; lia|].
+  assert (Bins : forall k, (k <= T)%nat -> sum_f_R0 (fun a => factor t * mass a) k <= 1 - tail_chosen).
+  { intros k K. rewrite <- sum_below. apply bins_add_up_to; [apply values_below_are_different|]. intros x I.
+    destruct (in_values_below _ _ I). split; [lia|assumption]. }
+  destruct (Nat.le_gt_cases n T) as [H|H].
+  - generalize (Bins n H) tail_chosen_is_positive. lra.
+  - replace n with (T + Datatypes.S (n - T - 1))%nat by lia. rewrite (tech2 _ T (T + Datatypes.S (n - T - 1))) by lia.
+    replace (T + Datatypes.S (n - T - 1) - Datatypes.S T)%nat with (n - T - 1)%nat by lia.
+    generalize (Bins T (Nat.le_refl T)) (tail_adds_up_to (n - T - 1)). rewrite scal_sum.
+    rewrite (sum_eq (fun i => tail_probability l t (Z.of_nat i) * _) (fun i => factor t * mass (Datatypes.S T + i))).
+    + lra.
+    + intros z _. rewrite (values_of_tail l t S) by lia. unfold mass.
+      replace (tail_start t + Z.of_nat z)%Z with (Z.of_nat (Datatypes.S T + z)) by lia.
+      destruct (signs t); cbn [Nat.eqb Nat.add]; ring.
+Qed.
+
+Lemma factor_is_positive : 0 < factor t.
+Proof.
+  assert (0 < IZR (amplitude t)) by (apply IZR_lt; generalize (amplitude_range _ _ facts); lia).
+  assert (0 < IZR (2 ^ (32 + shift t))) by (apply IZR_lt, Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
+  unfold factor. apply Rmult_lt_0_compat; [apply Rdiv_lt_0_compat; assumption|destruct (signs t); lra].
+Qed.
+
+(* So the sum of f is finite, and a trial accepts with the probability factor * total, which is at most 1. *)
+Lemma mass_is_positive a : 0 < mass a.
+Proof.
+  apply Rmult_lt_0_compat; [destruct (signs t); try destruct (a =? 0)%nat; lra|apply exp_pos].
+Qed.
+
+Lemma partial_sums n : sum_n mass n <= / factor t.
+Proof.
+  generalize factor_is_positive (at_most_1 n). rewrite sum_n_Reals. intros F.
+  rewrite <- (sum_eq (fun a => mass a * factor t)) by (intros; ring). rewrite <- scal_sum. intros H.
+  apply Rmult_le_reg_l with (factor t); [exact F|]. rewrite Rinv_r by lra. exact H.
+Qed.
+
+Theorem total_is_the_sum : is_series mass total.
+Proof.
+  apply Series_correct. apply (ex_finite_lim_seq_incr (sum_n mass) (/ factor t)); [|exact partial_sums].
+  intros n. rewrite sum_Sn. generalize (mass_is_positive (Datatypes.S n)). unfold plus. simpl. lra.
+Qed.
+
+Theorem some_value_is_accepted : 0 < factor t * total <= 1.
+Proof.
+  generalize factor_is_positive. intros F.
+  assert (B : forall n, mass 0 <= sum_n mass n).
+  { induction n as [|n IH]; [rewrite sum_O; lra|]. rewrite sum_Sn. generalize (mass_is_positive (Datatypes.S n)).
+    unfold plus. simpl. lra. }
+  assert (L : is_lim_seq (sum_n mass) total) by exact total_is_the_sum.
+  generalize (is_lim_seq_le _ _ _ _ B (is_lim_seq_const _) L).
+  generalize (is_lim_seq_le _ _ _ _ partial_sums L (is_lim_seq_const _)).
+  simpl. generalize (mass_is_positive 0). intros M High Low. split; [apply Rmult_lt_0_compat; lra|].
+  apply Rmult_le_reg_l with (/ factor t); [apply Rinv_0_lt_compat, F|]. rewrite <- Rmult_assoc, Rinv_l by lra. lra.
+Qed.
+
 (* For sound tables the model of the kernel, with operations that are rounded one by one or fused, decides each trial
    right, and gives every value with a probability proportional to f: the bins' values, in the limit of all bits of the
-   uniform number, and those of the tail; together at most 1. What is left, r, is the probability that nothing is
-   accepted: so the first value of a run of trials has the law. *)
+   uniform number, and those of the tail. A trial gives some value with the probability factor * total; so the first
+   value of a run of trials has the law. *)
 Theorem trials_are_exact :
   (forall fused bin offset accept, (0 <= bin < 2 ^ 32)%Z -> (0 <= accept < 2 ^ 64)%Z -> bin_of t bin <> 63%Z ->
      right l t bin offset accept (trial fused t bin offset accept))
   /\ (forall fused x, (Z.abs x < tail_start t)%Z -> (signs t = One -> 0 <= x)%Z ->
      is_lim_seq (fun m => probability l t fused m x) (factor t * density l (Z.abs x)))
-  /\ (forall xs, NoDup xs -> (forall x, In x xs -> (Z.abs x < tail_start t)%Z /\ (signs t = One -> 0 <= x)%Z) ->
-     sum_over (fun x => factor t * density l (Z.abs x)) xs <= 1 - tail_chosen)
-  /\ (forall n, match signs t with One => 1 | _ => 2 end * sum_f_R0 (fun z => tail_probability l t (Z.of_nat z)) n <=
-    tail_chosen)
   /\ 0 <= kept l t <= 1
   /\ (forall z, (0 <= z)%Z -> tail_probability l t z = factor t * density l (tail_start t + z))
-  /\ (forall r Z x, 0 <= r < 1 -> r + factor t * Z = 1 ->
-     is_series (fun n => r ^ n * (factor t * density l (Z.abs x))) (density l (Z.abs x) / Z)).
+  /\ is_series mass total
+  /\ 0 < factor t * total <= 1
+  /\ (forall x, (signs t = One -> 0 <= x)%Z ->
+     is_series (fun n => (1 - factor t * total) ^ n * (factor t * density l (Z.abs x))) (density l (Z.abs x) / total)).
 Proof.
   split; [intros; apply trial_is_right; assumption|]. split.
   { intros fused x Hx Hs. apply values_of_bins; [exact S|exact Hx|]. destruct (signs t); try exact I. apply Hs.
     reflexivity. }
-  split; [apply bins_add_up_to|]. split; [apply tail_adds_up_to|]. split; [apply kept_is_a_probability, S|].
-  split; [intros z; apply (values_of_tail l t S)|].
-  intros r Z x R E. apply (run_keeps_the_law _ (fun x => density l (Z.abs x))); try assumption. unfold factor.
-  assert (0 < IZR (amplitude t)) by (apply IZR_lt; generalize (amplitude_range _ _ facts); lia).
-  assert (0 < IZR (2 ^ (32 + shift t))) by (apply IZR_lt, Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
-  apply Rmult_lt_0_compat; [apply Rdiv_lt_0_compat; assumption|destruct (signs t); lra].
+  split; [apply kept_is_a_probability, S|]. split; [intros z; apply (values_of_tail l t S)|].
+  split; [exact total_is_the_sum|]. generalize some_value_is_accepted factor_is_positive. intros A F.
+  split; [exact A|]. intros x _.
+  replace (density l (Z.abs x) / total) with (factor t * density l (Z.abs x) / (1 - (1 - factor t * total))).
+  - apply first_success. lra.
+  - replace (1 - (1 - factor t * total)) with (factor t * total) by ring. field.
+    split; intros E; rewrite E in *; lra.
 Qed.
 End Whole.

@@ -1,7 +1,7 @@
 (* The model agrees with the code: on every row that the Rust code wrote, bit for bit. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
-From Dpnoise Require Import Model Sound.
-From Dpnoise.generated Require Import Exponentials Trials Numbers.
+From Dpnoise Require Import Model Sound Fixed Refine.
+From Dpnoise.generated Require Import Exponentials Trials Numbers Decisions.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -43,7 +43,31 @@ Definition number_agrees (digits : list digit) (row : list (int * int) * bool * 
 Theorem numbers_agree : forallb (fun '(_, digits, rows) => forallb (number_agrees digits) rows) numbers = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* How many exponentials, tables, trials, distributions by alias tables, and numbers that is. *)
+Definition at_precision (n : Z) : constants := if n =? 4 then constants4 else if n =? 8 then constants8 else constants16.
+
+(* A distribution, limbs and x; the bounds of the density. *)
+Definition density_agrees (row : law * Z * Z * Z * Z) : bool :=
+  let '(l, n, x, low, high) := row in
+  let '(low', high') := density_bounds l at_precision n x in
+  (low =? low') && (high =? high').
+
+(* A distribution, A, W and x, the prefix and further words; whether U W < A f(x), and how many words it took. *)
+Definition decision_agrees (row : law * Z * Z * Z * Z * list Z * bool * Z) : bool :=
+  let '(l, a, w, x, prefix, words, answer, count) := row in
+  let sides n := ((w * unit n, w * unit n), scaled a (density_bounds l at_precision n x)) in
+  match is_below 9 sides 4 prefix 1 words with
+  | Some (answer', _, count') => Bool.eqb answer answer' && (count =? count')
+  | None => false
+  end.
+
+Theorem densities_agree : forallb density_agrees densities = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem decisions_agree : forallb decision_agrees decisions = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities and decisions that is. *)
 Eval vm_compute in
   (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials,
-   length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers).
+   length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers, length densities,
+   length decisions).

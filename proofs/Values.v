@@ -162,16 +162,6 @@ Proof.
   rewrite pow_add, pow_mult. field. lra.
 Qed.
 
-(* A run of trials, each of which gives x with probability c f(x) and nothing with r: x is the first value with
-   probability f(x) / Z, where Z is the sum of f. *)
-Theorem run_keeps_the_law (A : Type) (f : A -> R) c r Z x : 0 <= r < 1 -> 0 < c -> r + c * Z = 1 ->
-  is_series (fun n => r ^ n * (c * f x)) (f x / Z).
-Proof.
-  intros R C E. assert (Zp : 0 < Z) by (apply Rmult_lt_reg_l with c; [exact C|lra]).
-  replace (f x / Z) with (c * f x / (1 - r)); [apply first_success, R|]. replace (1 - r) with (c * Z) by lra. field.
-  lra.
-Qed.
-
 (* The accepted values are independent of which trials were accepted. *)
 Section Pattern.
 Variables (A : Type) (f : A -> R) (c r : R).
@@ -192,6 +182,17 @@ Variables (l : law) (t : tables).
 Hypothesis S : sound l t = true.
 Let facts := sound_facts l t S.
 
+Lemma exp_pow x n : exp x ^ n = exp (INR n * x).
+Proof.
+  induction n; simpl pow; [rewrite Rmult_0_l, exp_0; reflexivity|]. rewrite IHn, <- exp_plus, S_INR. f_equal. ring.
+Qed.
+
+Lemma tail_starts : first_of t 63 = tail_start t.
+Proof.
+  unfold first_of, tail_start. change (start_of 63) with 27%Z. change (e_of 63) with 3%Z.
+  rewrite Z.pow_add_r by (generalize (shift_range _ _ facts); lia). ring.
+Qed.
+
 (* That a trial gives the value of the tail's start and z more: chosen, of that sign, kept, z, and for a Gaussian a last
    coin. *)
 Definition tail_probability (z : Z) : R :=
@@ -204,16 +205,11 @@ Proof.
   assert (W : 1 <= IZR (item (weights t) 63)) by (apply IZR_le; generalize (weight_range _ _ facts 63); lia).
   generalize (shift_range _ _ facts). intros Sh.
   assert (T : 0 < IZR (2 ^ shift t)) by (apply IZR_lt, Z.pow_pos_nonneg; lia).
-  assert (F : first_of t 63 = tail_start t).
-  { unfold first_of, tail_start. change (start_of 63) with 27%Z. change (e_of 63) with 3%Z.
-    rewrite Z.pow_add_r by lia. ring. }
+  generalize tail_starts. intros F.
   assert (D : density l (tail_start t + z) = density l (tail_start t) * (q l t ^ Z.to_nat z * (if gaussian l then
     density l z else 1))).
   { assert (N : IZR (divisor l) <> 0) by (apply Rgt_not_eq, IZR_lt, divisor_positive, (numerator_positive _ _ facts)).
-    assert (X : forall x n, exp x ^ n = exp (INR n * x)).
-    { induction n; simpl pow; [rewrite Rmult_0_l, exp_0; reflexivity|]. rewrite IHn, <- exp_plus, S_INR. f_equal.
-      ring. }
-    unfold q, tail_ratio. cbn [denote]. rewrite X, INR_IZR_INZ, Z2Nat.id, F by exact Hz. unfold density, dividend.
+    unfold q, tail_ratio. cbn [denote]. rewrite exp_pow, INR_IZR_INZ, Z2Nat.id, F by exact Hz. unfold density, dividend.
     destruct (gaussian l).
     - rewrite <- !exp_plus. f_equal. rewrite !Z.pow_2_r, !mult_IZR, !plus_IZR. field. exact N.
     - rewrite Rmult_1_r, <- exp_plus. f_equal. rewrite !mult_IZR, plus_IZR. field. exact N. }

@@ -8,6 +8,11 @@ if (($# > 1)); then
     source "$(dirname "$0")/aarch64.sh"
     options+=(--target "$target")
 fi
-DPNOISE_PROOFS=$folder/Exponentials.v cargo test --package dpnoise-kernels --lib "${options[@]}" \
-    -- --ignored --exact arch::exp2::tests::results_for_the_proofs >/dev/null
+while read -r package module file; do
+    DPNOISE_PROOFS=$folder/$file cargo test --package "$package" --lib "${options[@]}" \
+        -- --ignored --exact "$module::tests::results_for_the_proofs" >/dev/null
+done <<END
+dpnoise-kernels arch::exp2 Exponentials.v
+dpnoise-core samplers::refine Decisions.v
+END
 cargo run --package dpnoise-core --example proof_data "${options[@]}" -- "$folder"

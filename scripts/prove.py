@@ -28,7 +28,7 @@ AXIOMS = re.compile(
 )
 """What theorems may rest on: classical real numbers, extensionality, and the primitive integers and floats of Coq."""
 
-GENERATED = ["Exponentials.v", "Trials.v", "Numbers.v"]
+GENERATED = ["Exponentials.v", "Trials.v", "Numbers.v", "Decisions.v"]
 """What the code writes."""
 
 ROWS = 60
@@ -47,7 +47,7 @@ class Fault(NamedTuple):
 FAULTS = {
     "a comparison without the unit of the prefix": Fault("Model.v", r"\(left \+ float_of weight\)", "left", "Link"),
     "the same comparison, for the proof alone": Fault("Model.v", r"\(left \+ float_of weight\)", "left", "Trial"),
-    "a place of a bin": Fault("Model.v", r"12 - 48\]", "12 - 49]", "Link"),
+    "a place of a bin": Fault("Model.v", r"12 - 48\]", "12 - 49]", "Mass"),
     "a second zero": Fault("Model.v", r"andb negative \(magnitude =\? 0\)", "false", "Link"),
     "a sign where there is none": Fault("Model.v", r"One => false", "One => Z.odd accept", "Link"),
     "one word too many of a column": Fault("Model.v", r"<\? Z.shiftr entry 6", "<=? Z.shiftr entry 6", "Mass"),
@@ -67,6 +67,12 @@ FAULTS = {
     "a step": Fault("generated/Numbers.v", r"\]%Z (62) false", -1, "Tables"),
     "a side": Fault("generated/Trials.v", r"law4 := Law false true", "law4 := Law false false", "Tables"),
     "a number": Fault("generated/Numbers.v", r"false, (\d+), false\)", 1, "Link"),
+    "a constant": Fault("generated/Decisions.v", r"Constants 16 (\w+)", 1, "Tables"),
+    "a bound of a density": Fault("generated/Decisions.v", r", (\w+)\);\n", 1, "Link"),
+    "a decision": Fault("generated/Decisions.v", r"true, 1\)", "false, 1)", "Link"),
+    "a bit too few": Fault("Refine.v", r"64 \* count - 1\) w a", "64 * count) w a", "Refine"),
+    "an ulp too few": Fault("Fixed.v", r"\+ 17 in", "+ 1 in", "Fixed"),
+    "a decision by the lower end": Fault("Refine.v", r"high_of next <=\?", "high_of u <=?", "Refine"),
     "a window of 2^-41": Fault("Decision.v", r"1 / 268435456\)", "1 / 2199023255552)", "Decision"),
     "an error of half the size": Fault(
         "Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"
@@ -175,7 +181,7 @@ def plant() -> None:
         if found is None:
             sys.exit(f"nothing to change for the fault: {name}")
         group = 0 if isinstance(fault.change, str) else 1
-        changed = fault.change if isinstance(fault.change, str) else str(int(found[1]) + fault.change)
+        changed = fault.change if isinstance(fault.change, str) else str(int(found[1], 0) + fault.change)
         path.write_text(text[: found.start(group)] + changed + text[found.end(group) :])
         errors = compile_all(copy, f"{fault.target}.vo").stderr
         refused = re.search(rf'File "\./({fault.target}\.v)", line (\d+).*\n(?:.*\n)*?Error', errors)

@@ -167,4 +167,89 @@ mod tests {
         assert_eq!(decide(1 << 62, &[], 1, 2), Ok((false, 0)), "U >= 1/2");
         assert_eq!(decide((1 << 62) - 1, &[], 1, 2), Ok((true, 0)), "U < 1/2");
     }
+
+    /// Writes what `make prove` computes again: constants, bounds of densities, and decisions by words at an edge.
+    #[test]
+    #[ignore = "make prove runs it"]
+    fn results_for_the_proofs() {
+        use super::super::density::{Law, Shape};
+        use crate::params::{Ratio, Scale};
+        use std::fmt::Write as _;
+
+        let hex = |x: &Fixed| {
+            let (mut code, mut rest) = (format!("0x{:x}", x.integer()), x.clone());
+            for _ in 0..2 * x.limbs() {
+                rest = rest.fraction().times_integer(1 << 32);
+                write!(code, "{:08x}", rest.integer()).unwrap();
+            }
+            code
+        };
+        let list = |rows: &[String]| rows.join(";\n");
+        let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Fixed.\n".to_owned();
+        code += "Import ListNotations.\nOpen Scope Z_scope.\n";
+        for limbs in [4, 8, 16] {
+            let c = Constants::<Vec<u64>>::new(limbs);
+            let (ln_2, log2_e) = (hex(&c.ln_2), hex(&c.log2_e));
+            writeln!(code, "Definition constants{limbs} := Constants {limbs} {ln_2} {log2_e} (coefficients {limbs}).")
+                .unwrap();
+        }
+        let laws = [
+            (Shape::Exponential, Ratio::new(10, 3)),
+            (Shape::Exponential, Ratio::new((1 << 100) + 7, (1 << 80) + 1)),
+            (Shape::Gaussian, Ratio::new(41, 6)),
+            (Shape::Gaussian, Ratio::new(1, 4)),
+            (Shape::Gaussian, Ratio::new(200_000_001, 2)),
+        ];
+        let (mut densities, mut decisions) = (Vec::new(), Vec::new());
+        for (shape, ratio) in laws {
+            let scale = ratio.unwrap();
+            let law = Law::new(shape, Scale::new(scale).unwrap());
+            let is_gaussian = shape == Shape::Gaussian;
+            let name = format!("Law {is_gaussian} true {} {}", scale.numerator(), scale.denominator());
+            let near = (scale.numerator() / scale.denominator()) as u64;
+            let far = 2 * near + 3;
+            for (x, limbs) in [(0, 4), (1, 4), (far, 4), (far, 8)] {
+                let constants = Constants::new(limbs);
+                let Interval { low, high } = law.density(&constants).at(x, &constants);
+                densities.push(format!("({name}, {limbs}, {x}, {}, {})", hex(&low), hex(&high)));
+            }
+            let (amplitude, weight) = (3_000_000_001, 4_000_000_001);
+            let decide = |words: &[u64]| {
+                let mut script: Vec<u8> = words[1..].iter().flat_map(|word| word.to_le_bytes()).collect();
+                script.resize(80, 0);
+                let mut rng = ScriptedRng::new(script);
+                let answer = is_below(&mut rng, Reason::Refinement, words[0], |constants| {
+                    let weight = Fixed::from_integer(weight, constants.limbs());
+                    let density = law.density(constants).at(far, constants);
+                    (Interval::exact(weight), density.times_integer(amplitude))
+                });
+                (answer.unwrap(), 11 - rng.remaining() / 8)
+            };
+            // The last prefix that is below where only zeros follow, then the last word behind it, and so on; and the
+            // next ones.
+            let mut words = Vec::new();
+            for bits in [63, 64, 64] {
+                let (mut low, mut high) = (0, u64::MAX >> (64 - bits));
+                while high - low > 1 {
+                    let middle = low + (high - low) / 2;
+                    let (is_low, _) = decide(&[&words[..], &[middle]].concat());
+                    if is_low { low = middle } else { high = middle }
+                }
+                for last in [low, high] {
+                    let mut words = [&words[..], &[last]].concat();
+                    let (answer, count) = decide(&words);
+                    words.resize(11, 0);
+                    let words: Vec<_> = words.iter().map(u64::to_string).collect();
+                    let (prefix, further) = (&words[0], words[1..].join("; "));
+                    decisions.push(format!(
+                        "({name}, {amplitude}, {weight}, {far}, {prefix}, [{further}], {answer}, {count})"
+                    ));
+                }
+                words.push(low);
+            }
+        }
+        writeln!(code, "Definition densities := [\n{}].", list(&densities)).unwrap();
+        writeln!(code, "Definition decisions := [\n{}].", list(&decisions)).unwrap();
+        std::fs::write(std::env::var_os("DPNOISE_PROOFS").expect("DPNOISE_PROOFS"), code).unwrap();
+    }
 }
