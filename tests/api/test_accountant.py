@@ -391,6 +391,24 @@ def test_slack_counts_where_epsilon_is_less_than_it() -> None:
     assert 0.01 < -math.expm1(-2 * account._slack) <= account.delta(0.0) < 0.1
 
 
+class Inexact(DiscreteGaussianLoss):
+    """A loss whose distribution and divergences have an error."""
+
+    rdp_slack = pld_slack = 0.25
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_slack_and_failures_are_paid_for_by_as_much_as_needed(method: Any) -> None:
+    exact, inexact = accountant(method, DiscreteGaussianLoss(4.0, 1.0)), accountant(method, Inexact(4.0, 1.0))
+    assert inexact.epsilon(1e-3) == pytest.approx(exact.epsilon(1e-3 * math.exp(-0.25)) + 0.5)
+    assert inexact.delta(1.0) == pytest.approx(exact.delta(0.5) * math.exp(0.25))
+    assert accountant(method, Inexact(0.5, 1.0), 4).delta(0.0) == 1.0
+    failing = accountant(method, DiscreteGaussianLoss(4.0, 1.0)).compose(PrivacyCost(0.0, 0.01))
+    assert failing.epsilon(0.02) == pytest.approx(exact.epsilon(0.01 / 0.99))
+    for account in (failing, Accountant(method=method).compose(PrivacyCost(0.1, 0.01))):
+        assert account.epsilon(0.009) == math.inf
+
+
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.003, 0.1, 0.3])
 def test_the_probability_of_a_failure_is_rounded_up(delta: float) -> None:
     for count in range(1, 20):

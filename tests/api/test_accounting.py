@@ -88,6 +88,8 @@ def test_sequential_composition_adds_up_as_written() -> None:
 def test_costs_are_added_as_by_sequential_composition() -> None:
     assert PrivacyCost(0.1) + PrivacyCost(0.2, 1e-6) == PrivacyCost(0.3, 1e-6)
     assert sum([PrivacyCost(0.1, 1e-7)] * 10) == PrivacyCost(1.0, 1e-6)
+    above = math.nextafter(0.1, 1)
+    assert PrivacyCost(0.1, 0.1) + PrivacyCost(1e-30, 1e-30) == PrivacyCost(above, above)
     costs = [PrivacyCost(0.1, 1e-300, "substitute"), PrivacyCost(1e16), PrivacyCost(3e-17, 1e-9)]
     assert sum(costs[:2]) == compose_sequential(costs[:2])
     assert sum(costs).relation == "substitute"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ from dpnoise.accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpnoise.accounting._filters import Filter, RenyiFilter, SequentialFilter, ZcdpFilter
+from dpnoise.accounting._filters import Filter, RenyiFilter, SequentialFilter, ZcdpFilter, filter_of
 from dpnoise.accounting._losses import ApproximateLoss
 
 Outcomes = tuple[tuple[Fraction, Fraction], ...]
@@ -339,33 +340,69 @@ def test_an_odometer_that_is_right_at_each_time_alone_is_found() -> None:
 
 
 def test_an_odometer_is_chosen_beforehand(memory_path: Path) -> None:
-    ledger = Ledger(memory_path / "ledger", rho=0.5, odometer_delta=1e-6)
+    ledger = Ledger(memory_path / "ledger", rho=5.0, odometer_delta=1e-6)
     assert ledger.odometer == PrivacyCost(0.0, 1e-6, "add/remove")
     shown = []
     for _ in range(5):
-        ledger.spend(ZcdpCost(0.1))
+        ledger.spend(ZcdpCost(1.0))
         shown.append(ledger.odometer.epsilon)
     assert shown == sorted(shown)
     assert (
-        zcdp_epsilon(0.5, delta=1e-6, method="simple")
+        zcdp_epsilon(5.0, delta=1e-6, method="simple")
         < shown[-1]
-        < 1.06 * zcdp_epsilon(0.5, delta=1e-6, method="simple")
+        < 1.06 * zcdp_epsilon(5.0, delta=1e-6, method="simple")
     )
     assert (
-        Ledger(memory_path / "ledger", rho=0.5).odometer == Ledger(memory_path / "ledger").odometer == ledger.odometer
+        Ledger(memory_path / "ledger", rho=5.0).odometer == Ledger(memory_path / "ledger").odometer == ledger.odometer
     )
     with pytest.raises(LedgerError, match="is a ledger with odometer_delta=1e-06, not 1e-09"):
-        Ledger(memory_path / "ledger", rho=0.5, odometer_delta=1e-9)
-    without = Ledger(memory_path / "without", rho=0.5)
+        Ledger(memory_path / "ledger", rho=5.0, odometer_delta=1e-9)
+    without = Ledger(memory_path / "without", rho=5.0)
     with pytest.raises(ParameterError, match="odometer_delta must be given when a ledger of rho is made"):
         without.odometer  # noqa: B018
     assert Ledger(memory_path / "basic", epsilon=1.0, delta=1e-9).odometer == PrivacyCost(0.0, 1e-9, "add/remove")
 
 
+@pytest.mark.parametrize(
+    "rule", [ZcdpFilter.of("substitute", 0.5, 1e-30, 1e-6), RenyiFilter.of("substitute", 20.0, 1e-6, [2, 3, 16])]
+)
+def test_the_odometer_is_rounded_up_by_no_more_than_needed(rule: ZcdpFilter | RenyiFilter) -> None:
+    zcdp = isinstance(rule, ZcdpFilter)
+    delta = math.nextafter(1e-6, 1) if zcdp else 1e-6
+    assert rule.odometer((Decimal(0),) * 3) == PrivacyCost(0.0, delta, "substitute")
+    for hundredths in range(1, 17):
+        total = Decimal(hundredths) / 100
+        with localcontext(prec=60):
+            if isinstance(rule, ZcdpFilter):
+                totals, bounds = (total, total), [((1 + rate) * total, rate) for rate in map(Decimal, rule.rates)]
+            else:
+                totals = tuple(total * (order - 2) for order in rule.orders)
+                bounds = [(one, Decimal(order - 1)) for one, order in zip(totals, rule.orders, strict=True)]
+            exact = min(one + (len(bounds) / Decimal("1e-6")).ln() / rate for one, rate in bounds)
+            assert exact < Decimal(rule.odometer(totals).epsilon) < exact * (1 + Decimal(2) ** -50)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        (SequentialFilter.of(RELATION, 1.0, 1e-6), {"filter": "epsilon"}),
+        (ZcdpFilter.of(RELATION, 1.0, 1e-6, None), {"filter": "zcdp", "odometer_delta": None, "rates": []}),
+        (
+            RenyiFilter.of(RELATION, 9.0, 0.1, [2]),
+            {"filter": "renyi", "epsilon": "9.0", "delta": "0.1", "orders": [2]},
+        ),
+    ],
+)
+def test_files_of_ledgers_keep_their_terms_in_one_form(rule: Filter[Any], kept: dict[str, Any]) -> None:
+    """Another form would make the files that exist unreadable."""
+    assert json.loads(rule.terms) == {"relation": "add/remove", "budget": list(rule.budget), **kept}
+    assert filter_of(rule.terms) == rule
+
+
 # --- costs -------------------------------------------------------------------------------------------------------
 
 ZCDP: list[tuple[Any, Fraction | float]] = [
-    (Gaussian(rho=0.1), 0.1),
+    (Gaussian(rho=0.3), 0.3),
     (DiscreteGaussian(rho=0.1, delta=1e-6), 0.1),
     (Laplace(epsilon=0.5), pure_zcdp_rho(0.5)),
     (DiscreteLaplace(epsilon=5.0), pure_zcdp_rho(5.0)),
@@ -434,8 +471,8 @@ RATE = DiscreteGaussianLoss(2.0, 1.0).sampled(0.01)
         ({"epsilon": 9.0, "delta": 0.1, "orders": [2]}, PrivacyCost(0.1, 1e-9), "cost must have a delta of 0 for a"),
         ({"epsilon": 9.0, "delta": 0.1, "orders": [2]}, ZcdpCost(0.1, 1e-9), "cost must have a delta of 0 for a"),
         (
-            {"epsilon": 9.0, "delta": 0.1, "orders": [2]},
-            RenyiCost({2: 1e201}),
+            {"epsilon": 9.0, "delta": 0.1, "orders": [2, 8]},
+            RenyiCost({2: 0.1, 8: 1e201}),
             r"cost must have Rényi divergences up",
         ),
         ({"rho": 1.0}, PrivacyCost(0.1, 0.0, "substitute"), 'cost must be for .*"add/remove", got "substitute"'),
@@ -463,16 +500,52 @@ class Refund(PrivacyLoss):
         raise NotImplementedError
 
 
+class Inexact(Refund):
+    """A loss whose divergence of 1/2 has an error."""
+
+    epsilon, delta, rdp_slack = 1.0, 0.0, 0.25
+
+    def divergence(self, order: float) -> float:
+        return 0.5
+
+
+def test_the_error_of_a_divergence_is_paid_for() -> None:
+    rule = RenyiFilter.of(RELATION, 9.0, 0.1, [2, 8])
+    for order, price in zip(rule.orders, rule.price(Inexact()), strict=True):
+        exact = Fraction(1, 2) + Fraction(1, 4) * Fraction(2 * order - 1, order - 1)
+        assert exact < Fraction(price) < exact * (1 + Fraction(1, 2**29))
+    loss = Inexact()
+    loss.rdp_slack = math.inf
+    with pytest.raises(ParameterError, match="cost must have Rényi divergences up to"):
+        rule.price(loss)
+
+
+def test_renyi_orders_round_prices_up_and_their_budget_down() -> None:
+    rule = RenyiFilter.of(RELATION, 0.5, 0.25, range(20, 84))
+    with localcontext(prec=60):
+        for order, limit, price in zip(rule.orders, rule.limits, rule.price(ZcdpCost(0.1 + 0.2)), strict=True):
+            share = order * Decimal("0.25") / 64
+            room = Decimal("0.5") + share.ln() / (order - 1) - (1 - 1 / Decimal(order)).ln()
+            above = math.nextafter(float(limit), math.inf)
+            assert Decimal(repr(above)) < room < Decimal(repr(math.nextafter(above, math.inf)))
+            exact = order * Decimal(repr(0.1 + 0.2))
+            assert exact <= price < exact * (1 + Decimal(2) ** -51)
+    first, *others = rule.limits
+    assert rule.grants((first, *(2 * limit for limit in others)))
+    assert not rule.grants(tuple(limit + Decimal("1e-20") for limit in rule.limits))
+
+
 @pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf])
 @pytest.mark.parametrize(
     "budget", [{"epsilon": 1.0, "delta": 0.1}, {"rho": 1.0}, {"epsilon": 9.0, "delta": 0.1, "orders": [8]}]
 )
 def test_no_cost_fills_a_budget_up(memory_path: Path, budget: Any, amount: float) -> None:
     ledger: Ledger[Any] = Ledger(memory_path / "ledger", **budget)
-    refund, mutable = Refund(), RenyiCost({8: 0.1})
+    refund, partial, mutable = Refund(), Refund(), RenyiCost({8: 0.1})
     refund.epsilon = refund.rho = mutable.divergences[8] = amount  # type: ignore[index]
     refund.divergence = lambda order: amount  # type: ignore[method-assign]
-    for cost in (refund, mutable):
+    partial.epsilon, partial.rho, partial.delta = 0.1, 0.1, amount
+    for cost in (refund, partial, mutable):
         with pytest.raises(ParameterError, match="cost must"):
             ledger.spend(cost)
     assert ledger.entries() == []
@@ -535,6 +608,7 @@ def test_floats_add_up_as_they_are_written(memory_path: Path, budget: Any) -> No
         (lambda: ZcdpCost(0.1, 1.0), ParameterError, "delta must be from 0 up to, but not including, 1, got 1.0"),
         (lambda: ZcdpCost(0.1, 0.0, "both"), ParameterError, "relation must be"),  # type: ignore[arg-type]
         (lambda: RenyiCost({}), TypeError, "divergences must be a mapping of orders to numbers, got {}"),
+        (lambda: RenyiCost({2: 0.1}, "both"), ParameterError, "relation must be"),  # type: ignore[arg-type]
         (lambda: RenyiCost({1: 0.1}), ParameterError, "divergences: an order must be an integer from 2"),
         (
             lambda: RenyiCost({2: math.inf}),

@@ -67,6 +67,16 @@ def test_death_at_any_line_of_a_spend_forks_among_threads_and_makers_at_once(mem
     assert set(found["migrations"]) == {3, 4}
 
 
+@needs_fork
+def test_no_connection_crosses_a_fork(memory_path: Path) -> None:
+    ledger = Ledger(memory_path / "ledger", epsilon=1.0)
+    child = os.fork()
+    if not child:
+        os._exit(ledger._file._connection is not None)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.spend(PrivacyCost(1.0))
+
+
 def test_threads_share_a_ledger(memory_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

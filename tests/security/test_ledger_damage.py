@@ -166,6 +166,11 @@ def test_a_spend_cut_short_is_undone_with_its_journal_and_refused_without(path: 
     before, journal = torn(path, path.stat().st_size - lacks), path.with_name("people.db-journal")
     assert path.read_bytes() != untouched
     left = {file: file.read_bytes() for file in (path, journal)}
+    os.link(path, path.with_name("other"))
+    with pytest.raises(LedgerError, match="is one of 2 hard links"):
+        Ledger(path)
+    assert {file: file.read_bytes() for file in left} == left, "nothing is undone under one of two names"
+    path.with_name("other").unlink()
     journal.unlink()
     for opening in (Ledger, Ledger.open_readonly, lambda path: Ledger(path, epsilon=2.0, delta=1e-6)):
         with pytest.raises(LedgerError, match="is damaged or incomplete, and grants nothing: put its -journal file"):
@@ -205,7 +210,30 @@ def test_a_disk_that_fails_in_the_last_step_costs_nothing(path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert facts(ledger) == facts(Ledger(path)) == before
     ledger.spend(PrivacyCost(0.25, 1e-7))
+    assert not ledger._file.committing
     assert len(Ledger(path).entries()) == len(before[2]) + 1
+
+
+class Late:
+    """The fault: a connection that reports a failure of a commit that is on disk."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection, self.rollback, self.close = connection, connection.rollback, connection.close
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        cursor = self._connection.execute(statement, *values)
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("disk I/O error")
+        return cursor
+
+
+def test_a_spend_that_may_be_on_disk_in_spite_of_a_failure_is_known(path: Path) -> None:
+    ledger = Ledger(path)
+    ledger._file._connection = Late(ledger._file._open())  # type: ignore[assignment]
+    with pytest.raises(LedgerError, match="cannot be used: disk I/O error"):
+        ledger.spend(PrivacyCost(0.25))
+    assert ledger._file.committing
+    assert Ledger(path).spent.epsilon == 1.25
 
 
 def test_pages_of_two_states_are_no_ledger(path: Path) -> None:
@@ -283,6 +311,7 @@ def test_damage_is_noticed_while_a_ledger_is_open(path: Path) -> None:
     for damage, call in (
         ("UPDATE budget SET terms = replace(terms, '2.0', '9.0')", lambda: ledger.spend(PrivacyCost(0.1))),
         ("UPDATE entries SET time = 'never' WHERE number = 2", ledger.entries),
+        ("DROP TABLE entries", lambda: ledger.spent),
     ):
         whole = path.read_bytes()
         connection = sqlite3.connect(path)
