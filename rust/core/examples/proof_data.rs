@@ -175,7 +175,7 @@ fn trials() -> String {
         writeln!(code, "{}]%uint63.", Vec::from_iter(rows).join(";\n")).unwrap();
         names.push(format!("(law{i}, tables{i}, rows{i})"));
     }
-    assert!(TAIL == 63, "as in the model");
+    const { assert!(TAIL == 63, "as in the model") };
     writeln!(code, "Definition trials := [{}].", names.join("; ")).unwrap();
     code
 }

@@ -277,6 +277,30 @@ mod tests {
         assert_delta(of(0.25, 5), 32.0, 0.25f64.powi(5));
     }
 
+    /// Delta in each direction, as the largest of its definition over all trials, of which the last are negligible.
+    #[test]
+    fn each_direction_has_the_delta_of_the_enumeration() {
+        for (rate, success, epsilon) in [(0.25, 3, 0.1f64), (0.5, 5, 0.3), (0.0625, 2, 0.05), (0.75, 9, 1.0)] {
+            let mut law = vec![f64::powi(rate, success as i32)];
+            for more in 1..2000 {
+                law.push(law[more - 1] * (1.0 - rate) * (more as u64 + success - 1) as f64 / more as f64);
+            }
+            let largest = |other: &dyn Fn(usize) -> f64| {
+                (0..1000).map(|j| law[j] - epsilon.exp_m1() * other(j)).fold(0.0, f64::max)
+            };
+            let [one, rate, epsilon] = [1.0, rate, epsilon].map(|value| Ball::from_f64(value, 256));
+            let waiting = Waiting { failure: &one - &rate, rate, success, one };
+            let grown = epsilon.exp();
+            let removed = waiting.removed(&(&waiting.one - &(&grown * &waiting.failure)));
+            for (found, expected) in [
+                (waiting.added(&grown), largest(&|j| law[..j].iter().sum())),
+                (removed, largest(&|j| law[j + 1..].iter().sum())),
+            ] {
+                assert!((found.upper_f64() / expected - 1.0).abs() < 1e-9, "{success} {found:?} {expected}");
+            }
+        }
+    }
+
     #[test]
     fn found_parameters_achieve_the_goal_and_larger_rates_and_smaller_thresholds_do_not() {
         for relation in [Relation::AddRemove, Relation::Substitute] {

@@ -128,3 +128,17 @@ impl GaussianCurve<Reals> for GaussianPrivacy {
         vector(epsilon, &sigma, &shift, count.max(1) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two vectors of n values that are rounded to the grid are up to sqrt(n) steps further apart; one value, whose
+    /// sensitivity is rounded up to whole steps, is not.
+    #[test]
+    fn the_rounding_to_the_grid_is_a_part_of_the_shift() {
+        assert_eq!([1, 2, 3, 5, 6, 10, 17].map(rounding), [0, 2, 2, 3, 3, 4, 5]);
+        let grid = Grid::new(0.5).unwrap();
+        assert_eq!([1, 5].map(|count| shift(grid, 1.75, count).unwrap().upper_f64()), [4.0, 7.0]);
+    }
+}

@@ -206,7 +206,28 @@ mod tests {
             let expected = enumerated(epsilon, sigma, radius as i64, shift);
             assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
             assert!(shift > 1 || (made.delta() / expected - 1.0).abs() < 1e-9);
+            assert_eq!(made.epsilon(), epsilon);
         }
+    }
+
+    /// The bound of `truncated.md`, with what is out of range by enumeration.
+    #[test]
+    fn several_integers_have_the_bound_of_the_theorem() {
+        let epsilon = Ball::from_f64(1.0, 256);
+        for (sigma, radius, sensitivity, count) in [(3.0, 9i64, 2.5f64, 4), (3.0, 9, 2.5, 1000), (2.0, 7, 1.5, 2u64)] {
+            let mass = |ns: core::ops::RangeInclusive<i64>| -> f64 {
+                ns.map(|n| (-((n * n) as f64) / (2.0 * sigma * sigma)).exp()).sum()
+            };
+            let (total, whole) = (mass(-radius..=radius), sensitivity.floor());
+            let places = (count as f64).min(sensitivity * sensitivity);
+            let outside = 2.0 * mass(radius + 1..=20 * radius) / total * places;
+            let edges = places.sqrt() * sensitivity / whole * mass(radius - whole as i64 + 1..=radius) / total;
+            let [scale, shift] = [sigma, sensitivity].map(|value| Ball::from_f64(value, 256));
+            let expected = outside.exp() * vector(&epsilon, &scale, &shift, count).upper_f64() + edges;
+            let found = curve(&epsilon, sigma, radius as u64, sensitivity, count).upper_f64();
+            assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+        }
+        assert_eq!(curve(&epsilon, 3.0, 3, 40.0, 1000).upper_f64(), 1.0, "some place is expected to be out of range");
     }
 
     #[test]
@@ -214,7 +235,9 @@ mod tests {
         for (epsilon, delta, sensitivity) in [(1.0, 1e-6, 1.0), (0.1, 1e-12, 3.0), (5.0, 0.01, 2.0), (0.5, 1e-9, 1.5)] {
             let made = TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity).unwrap();
             for count in [1, 2, 1000] {
-                let (sigma, radius) = (made.noise(count).unwrap().real_scale(), made.radius(count).unwrap());
+                let noise = made.noise(count).unwrap();
+                let (sigma, radius) = (noise.real_scale(), noise.radius().unwrap());
+                assert_eq!(made.radius(count), Ok(radius));
                 assert!(made.delta_for(epsilon, count).unwrap() <= delta);
                 let less = curve(&Ball::from_f64(epsilon, 256), sigma, radius - 1, sensitivity, count as u64);
                 assert!(less.upper_f64() > delta || ((radius - 1) as f64) < sigma.max(sensitivity));

@@ -153,6 +153,7 @@ mod tests {
             let mechanism = TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity).unwrap();
             let expected = enumerated(epsilon, radius as i64, sensitivity as i64);
             assert!((mechanism.delta() / expected - 1.0).abs() < 1e-9, "{} {expected}", mechanism.delta());
+            assert_eq!((mechanism.epsilon(), mechanism.radius()), (epsilon, radius));
         }
     }
 

@@ -209,6 +209,20 @@ mod tests {
         }
     }
 
+    /// Every best one, in whichever block, and no other: the others' coins show heads with a probability of exp(-10^6).
+    #[test]
+    fn permute_and_flip_takes_any_of_the_best_and_no_other() {
+        let selection = Selection::new(Scale::from_f64(1.0).unwrap()).unwrap();
+        for count in [1u64, 9, 2050, 5000] {
+            let is_best = |i: u64| i % 1500 == 7 % count;
+            let scores: Vec<f64> = (0..count).map(|i| if is_best(i) { 3.0 } else { 3.0 - 1e6 }).collect();
+            let candidates = Candidates::new(Grid::new(1.0).unwrap(), &scores).unwrap();
+            let choose = |seed| selection.permute_and_flip(&mut SeededRng::new(seed).unwrap(), &candidates).unwrap();
+            let chosen: std::collections::BTreeSet<u64> = (0..40).map(choose).collect();
+            assert!(chosen.into_iter().eq((0..count).filter(|&i| is_best(i))), "{count}");
+        }
+    }
+
     #[test]
     fn bad_input_is_named() {
         let grid = Grid::new(1.0).unwrap();
