@@ -52,14 +52,19 @@ Proof.
 Qed.
 
 (* Whether a <= b was found to hold; false says nothing. *)
-Definition at_most (a b : term) : bool :=
-  match Bounds.sign_large (Bounds.sub precision (bounds b) (bounds a)) with Xeq | Xgt => true | _ => false end.
+Definition below (i j : Bounds.type) : bool :=
+  match Bounds.sign_large (Bounds.sub precision j i) with Xeq | Xgt => true | _ => false end.
+Definition at_most (a b : term) : bool := below (bounds a) (bounds b).
 
-Theorem at_most_correct a b : at_most a b = true -> (denote a <= denote b)%R.
+Lemma below_correct i j x y : contains (Bounds.convert i) (Xreal x) -> contains (Bounds.convert j) (Xreal y) ->
+  below i j = true -> (x <= y)%R.
 Proof.
-  unfold at_most. change (Bounds.sub precision (bounds b) (bounds a)) with (bounds (Sub b a)).
-  generalize (Bounds.sign_large_correct (bounds (Sub b a))) (bounds_correct (Sub b a)). intros H C.
-  destruct (Bounds.sign_large (bounds (Sub b a))); try discriminate; intros _; apply Rge_le, Rminus_ge, Rle_ge.
+  intros I J. unfold below. generalize (Bounds.sign_large_correct (Bounds.sub precision j i))
+    (Bounds.sub_correct precision _ _ _ _ J I). intros H C.
+  destruct (Bounds.sign_large (Bounds.sub precision j i)); try discriminate; intros _; apply Rge_le, Rminus_ge, Rle_ge.
   - assert (E := H _ C). injection E. simpl. intros ->. apply Rle_refl.
   - destruct (H _ C) as [_ P]. exact P.
 Qed.
+
+Theorem at_most_correct a b : at_most a b = true -> (denote a <= denote b)%R.
+Proof. apply below_correct; apply bounds_correct. Qed.

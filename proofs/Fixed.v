@@ -1,51 +1,17 @@
-(* Densities in fixed point, as fixed.rs, exp.rs, interval.rs and density.rs compute them for decisions that floating
-   point leaves open: with n limbs the integer x stands for x / 2^(64 n), and all operations round down. *)
+(* The bounds of densities in fixed point hold. *)
 From Coq Require Import Reals ZArith List Bool Lia Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
-From Dpnoise Require Import Model Sound.
+From Dpnoise Require Import Model Sound Integers.
 Import ListNotations.
 Open Scope Z_scope.
 
-Definition unit (limbs : Z) : Z := 2 ^ (64 * limbs).
-Definition times (limbs a b : Z) : Z := Z.shiftr (a * b) (64 * limbs).
-
-(* 1/n! for n = 0, 1, ..., until the next is 0, from numbers with one limb more. *)
-Fixpoint coefficients_from (fuel : nat) (n term : Z) : list Z :=
-  match fuel with
-  | O => []
-  | S fuel => if term / 2 ^ 64 =? 0 then [] else term / 2 ^ 64 :: coefficients_from fuel (n + 1) (term / (n + 1))
-  end.
-Definition coefficients (limbs : Z) : list Z := coefficients_from (Z.to_nat (64 * limbs + 2)) 0 (unit (limbs + 1)).
-
-(* ln 2 and log2 e, and how they are rounded; for some numbers of limbs this is decided in Tables.v. *)
-Record constants := Constants { limbs : Z; ln_2 : Z; log2_e : Z; terms : list Z }.
+(* How constants are rounded; for some numbers of limbs this is decided in Tables.v. *)
 Record sound_constants (c : constants) : Prop := {
   limbs_positive : 1 <= limbs c;
   ln_2_rounded : (0 <= ln 2 * IZR (unit (limbs c)) - IZR (ln_2 c) <= 1)%R;
   log2_e_rounded : (0 <= / ln 2 * IZR (unit (limbs c)) - IZR (log2_e c) <= 1)%R;
   terms_are : terms c = coefficients (limbs c) }.
-
-(* 2^-t = 2^-k v up to 16 ulps of v. *)
-Definition exp2_neg (c : constants) (t : Z) : Z * Z :=
-  let z := times (limbs c) (unit (limbs c) - t mod unit (limbs c)) (ln_2 c) in
-  (t / unit (limbs c), fold_right (fun term sum => times (limbs c) sum z + term) 0 (terms c) / 2).
-
-(* The rate of a density, and how many ulps it may be too small. *)
-Definition rate_of (c : constants) (l : law) : Z * Z :=
-  let one := unit (limbs c) in
-  let inverse := denominator l * one / numerator l in
-  let '(factor, error) :=
-    if gaussian l then (times (limbs c) inverse inverse / 2, 2 * (inverse / one) + 4) else (inverse, 1) in
-  (times (limbs c) factor (log2_e c), 2 * error + factor / one + 3).
-
-(* Bounds of 2^(-rate a b). *)
-Definition power (c : constants) (l : law) (a b : Z) : Z * Z :=
-  let '(rate, rate_error) := rate_of c l in
-  let '(k, v) := exp2_neg c (rate * a * b) in
-  let error := a * b * rate_error + 17 in
-  let value := v / 2 ^ k in
-  if (a =? 0) || (b =? 0) then (unit (limbs c), unit (limbs c)) else (Z.max 0 (value - error), value + error).
 
 Open Scope R_scope.
 

@@ -100,4 +100,144 @@ Proof.
     replace (epsilon * b) with (IZR (Zceil (D / g) + Z.of_nat (length xs) - 1)) by (unfold b; field; lra).
     apply IZR_le, distance_of_many; assumption.
 Qed.
+
+(* In the L2 norm: below D / g + sqrt m. *)
+Definition pairs (f : R -> R -> R) (us vs : list R) : R := fold_right Rplus 0 (map (fun '(u, v) => f u v) (combine us
+    vs)).
+
+Lemma squares_are_positive f xs ys : 0 <= pairs (fun x y => f x y * f x y) xs ys.
+Proof.
+  unfold pairs. induction (combine xs ys) as [|[x y] l IH]; simpl in *; [lra|].
+  generalize (Rle_0_sqr (f x y)). unfold Rsqr. lra.
+Qed.
+Lemma square_is_positive us : 0 <= pairs Rmult us us.
+Proof.
+  unfold pairs. induction us as [|u us IH]; simpl in *; [lra|]. generalize (Rle_0_sqr u). unfold Rsqr. lra.
+Qed.
+
+Lemma cauchy_schwarz us : forall vs, length us = length vs ->
+  pairs Rmult us vs * pairs Rmult us vs <= pairs Rmult us us * pairs Rmult vs vs.
+Proof.
+  induction us as [|u us IH]; intros [|v vs] L; try discriminate; [unfold pairs; simpl; lra|]. injection L as L.
+  specialize (IH vs L). generalize (square_is_positive us) (square_is_positive vs).
+  change (pairs Rmult (u :: us) (v :: vs)) with (u * v + pairs Rmult us vs).
+  change (pairs Rmult (u :: us) (u :: us)) with (u * u + pairs Rmult us us).
+  change (pairs Rmult (v :: vs) (v :: vs)) with (v * v + pairs Rmult vs vs).
+  set (S := pairs Rmult us vs) in *. set (U := pairs Rmult us us) in *. set (V := pairs Rmult vs vs) in *. intros PU PV.
+  assert (0 <= (2 * (u * v) * S - (u * u * V + v * v * U)) * -1); [|nra].
+  assert (Q : (2 * (u * v) * S) * (2 * (u * v) * S) <= (u * u * V + v * v * U) * (u * u * V + v * v * U)).
+  { assert (0 <= (u * u * V - v * v * U) * (u * u * V - v * v * U)) by apply Rle_0_sqr.
+    assert (0 <= (u * v) * (u * v)) by apply Rle_0_sqr. nra. }
+  assert (P : 0 <= u * u * V + v * v * U) by nra.
+  generalize (Rsqr_incr_0_var _ _ Q P). lra.
+Qed.
+
+Lemma rest_is_short xs : xs <> [] -> forall ys, length xs = length ys ->
+  let vs := map (fun '(x, y) => IZR (nearest x - nearest y) - (x - y) / g) (combine xs ys) in
+  pairs Rmult vs vs < INR (length xs).
+Proof.
+  unfold pairs. cbv zeta. induction xs as [|x xs IH]; intros N [|y ys] L; try discriminate; [congruence|].
+  injection L as L. cbn [combine map fold_right length]. rewrite S_INR.
+  assert (One : (IZR (nearest x - nearest y) - (x - y) / g) * (IZR (nearest x - nearest y) - (x - y) / g) < 1).
+  { unfold nearest. rewrite minus_IZR. generalize (Zfloor_lb (x / g + 1/2)) (Zfloor_ub (x / g + 1/2)).
+    generalize (Zfloor_lb (y / g + 1/2)) (Zfloor_ub (y / g + 1/2)). intros.
+    replace ((x - y) / g) with (x / g - y / g) by (field; lra). nra. }
+  destruct xs as [|x' xs].
+  - destruct ys; [|discriminate]. simpl in *. lra.
+  - specialize (IH ltac:(discriminate) ys L). lra.
+Qed.
+
+Theorem distance_in_L2 xs : forall ys D, length xs = length ys -> xs <> [] ->
+  sqrt (pairs (fun x y => (x - y) * (x - y)) xs ys) <= D ->
+  sqrt (pairs (fun x y => IZR (nearest x - nearest y) * IZR (nearest x - nearest y)) xs ys) < D / g + sqrt (INR
+      (length xs)).
+Proof.
+  intros ys D L N H.
+  set (us := map (fun '(x, y) => (x - y) / g) (combine xs ys)).
+  set (vs := map (fun '(x, y) => IZR (nearest x - nearest y) - (x - y) / g) (combine xs ys)).
+  assert (Lv : length us = length vs) by (unfold us, vs; rewrite !map_length; reflexivity).
+  assert (E : pairs (fun x y => IZR (nearest x - nearest y) * IZR (nearest x - nearest y)) xs ys
+    = pairs Rmult us us + 2 * pairs Rmult us vs + pairs Rmult vs vs).
+  { unfold pairs, us, vs. clear - g_positive. induction (combine xs ys) as [|[x y] l IH]; simpl; [lra|]. simpl in *.
+      rewrite IH. ring. }
+  assert (U : pairs Rmult us us = pairs (fun x y => (x - y) * (x - y)) xs ys / g / g).
+  { unfold pairs, us. clear - g_positive. induction (combine xs ys) as [|[x y] l IH]; simpl; [field; lra|].
+    simpl in *. rewrite IH. field. lra. }
+  generalize (rest_is_short xs N ys L). fold vs. intros V.
+  generalize (cauchy_schwarz us vs Lv) (square_is_positive us) (square_is_positive vs). intros C PU PV.
+  set (A := pairs Rmult us us) in *. set (B := pairs Rmult us vs) in *. set (W := pairs Rmult vs vs) in *.
+  assert (Pos : 0 <= D / g).
+  { apply Rmult_le_pos; [eapply Rle_trans; [apply sqrt_pos|exact H]|apply Rlt_le, Rinv_0_lt_compat, g_positive]. }
+  assert (SA : sqrt A <= D / g).
+  { rewrite U. generalize (squares_are_positive Rminus xs ys). intros X.
+    apply Rsqr_incr_0_var; [|exact Pos]. rewrite Rsqr_sqrt by (unfold Rdiv; repeat apply Rmult_le_pos; try exact X;
+        apply Rlt_le, Rinv_0_lt_compat, g_positive).
+    unfold Rsqr. apply Rmult_le_reg_r with (g * g); [nra|].
+    replace (D / g * (D / g) * (g * g)) with (D * D) by (field; lra).
+    replace (pairs (fun x y => (x - y) * (x - y)) xs ys / g / g * (g * g)) with (pairs (fun x y => (x - y) * (x - y))
+        xs ys) by (field; lra).
+    rewrite <- (sqrt_sqrt _ X). generalize (sqrt_pos (pairs (fun x y => (x - y) * (x - y)) xs ys)). nra. }
+  apply Rle_lt_trans with (sqrt A + sqrt W).
+  - rewrite E. apply Rsqr_incr_0_var; [|generalize (sqrt_pos A) (sqrt_pos W); lra].
+    rewrite Rsqr_sqrt.
+    + unfold Rsqr. assert (T : B <= sqrt A * sqrt W).
+      { apply Rsqr_incr_0_var; [|apply Rmult_le_pos; apply sqrt_pos]. unfold Rsqr.
+        replace (sqrt A * sqrt W * (sqrt A * sqrt W)) with ((sqrt A * sqrt A) * (sqrt W * sqrt W)) by ring. rewrite
+            !sqrt_sqrt by assumption. exact C. }
+      generalize (sqrt_sqrt A PU) (sqrt_sqrt W PV). nra.
+    + rewrite <- E. apply (squares_are_positive (fun x y => IZR (nearest x - nearest y))).
+  - apply Rplus_le_lt_compat; [exact SA|]. apply sqrt_lt_1; [exact PV|apply pos_INR|exact V].
+Qed.
+
+(* Sums of clamped values: what a row counts for, None for a missing one. *)
+Section Sum.
+Variables a b : R.
+Hypothesis bounds : a <= b.
+Definition clamped (x : R) : Z := nearest (Rmin (Rmax x a) b).
+Definition counts (missing : Z) (row : option R) : Z := match row with Some x => clamped x | None => missing end.
+Definition sum (missing : Z) (rows : list (option R)) : Z := fold_right Z.add 0%Z (map (counts missing) rows).
+
+Lemma nearest_rises x y : x <= y -> (nearest x <= nearest y)%Z.
+Proof. intros H. generalize (nearest_moves x y 0). rewrite Rmult_0_l. intros M. specialize (M ltac:(lra)). lia. Qed.
+
+Lemma clamped_between x : (nearest a <= clamped x <= nearest b)%Z.
+Proof.
+  unfold clamped. split; apply nearest_rises; [|apply Rmin_r]. apply Rmin_glb; [apply Rmax_r|exact bounds].
+Qed.
+
+Lemma sum_in_parts missing before after : sum missing (before ++ after) = (sum missing before + sum missing after)%Z.
+Proof. unfold sum. induction before as [|row before IH]; simpl in *; [reflexivity|]. rewrite IH. ring. Qed.
+
+Theorem sum_with_one_row_more before row after :
+  (Z.abs (sum 0 (before ++ row :: after) - sum 0 (before ++ after)) <= Z.max (Z.abs (nearest a)) (Z.abs (nearest b)))%Z.
+Proof.
+  rewrite !sum_in_parts. change (sum 0 (row :: after)) with (counts 0 row + sum 0 after)%Z.
+  destruct row as [x|]; simpl; [generalize (clamped_between x)|]; lia.
+Qed.
+
+Theorem sum_with_another_row before row other after : let middle := nearest ((a + b) / 2) in
+  (Z.abs (sum middle (before ++ row :: after) - sum middle (before ++ other :: after)) <= nearest b - nearest a)%Z.
+Proof.
+  intros middle. rewrite !sum_in_parts.
+  change (sum middle (row :: after)) with (counts middle row + sum middle after)%Z.
+  change (sum middle (other :: after)) with (counts middle other + sum middle after)%Z.
+  assert (M : (nearest a <= middle <= nearest b)%Z) by (split; apply nearest_rises; lra).
+  destruct row as [x|], other as [y|]; simpl; try generalize (clamped_between x); try generalize (clamped_between y);
+      lia.
+Qed.
+End Sum.
+
+(* Such a sum, with noise of scale distance / epsilon. *)
+Theorem sum_is_private epsilon (distance s s' z : Z) : 0 < epsilon -> (0 < distance)%Z -> (Z.abs (s - s') <=
+    distance)%Z ->
+  let b := IZR distance / epsilon in
+  exp (- (IZR (Z.abs (z - s)) / b)) <= exp epsilon * exp (- (IZR (Z.abs (z - s')) / b)).
+Proof.
+  intros P D H b. apply IZR_lt in D. assert (B : 0 < b) by (apply Rdiv_lt_0_compat; assumption). rewrite <- exp_plus.
+  apply Raux.exp_le. apply Rmult_le_reg_r with b; [exact B|]. unfold Rdiv.
+  replace (- (IZR (Z.abs (z - s)) * / b) * b) with (- IZR (Z.abs (z - s))) by (field; lra).
+  replace ((epsilon + - (IZR (Z.abs (z - s')) * / b)) * b) with (epsilon * b - IZR (Z.abs (z - s'))) by (field; lra).
+  replace (epsilon * b) with (IZR distance) by (unfold b; field; lra). rewrite <- opp_IZR, <- minus_IZR. apply IZR_le.
+      lia.
+Qed.
 End Grid.

@@ -1,6 +1,6 @@
 (* The model agrees with the code: on every row that the Rust code wrote, bit for bit. *)
 From Coq Require Import ZArith List Floats Uint63 Bool.
-From Dpnoise Require Import Model Sound Fixed Refine.
+From Dpnoise Require Import Model Sound Integers.
 From Dpnoise.generated Require Import Exponentials Trials Numbers Decisions.
 Import ListNotations.
 Open Scope Z_scope.
@@ -43,7 +43,8 @@ Definition number_agrees (digits : list digit) (row : list (int * int) * bool * 
 Theorem numbers_agree : forallb (fun '(_, digits, rows) => forallb (number_agrees digits) rows) numbers = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-Definition at_precision (n : Z) : constants := if n =? 4 then constants4 else if n =? 8 then constants8 else constants16.
+Definition at_precision (n : Z) : constants :=
+  if n =? 4 then constants4 else if n =? 8 then constants8 else constants16.
 
 (* A distribution, limbs and x; the bounds of the density. *)
 Definition density_agrees (row : law * Z * Z * Z * Z) : bool :=

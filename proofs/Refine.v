@@ -1,41 +1,11 @@
-(* Decisions that floating point leaves open, as refine.rs makes them: is U w < a, for a uniform U whose words are drawn
-   as far as they are needed? *)
+(* Decisions that floating point leaves open are right: is U w < a, for a uniform U whose words are drawn as far as they
+   are needed? *)
 From Coq Require Import Reals ZArith List Bool Lia Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Core.
-From Dpnoise Require Import Decide Model Sound Trial Mass Values Fixed.
+From Dpnoise Require Import Decide Model Sound Trial Mass Values Integers Fixed.
 Import ListNotations.
 Open Scope Z_scope.
-
-Inductive verdict := Decided | NeedsBits | NeedsPrecision.
-
-(* The verdict on w and a, by their bounds at a precision; and whether U w < a, where it is decided. *)
-Definition judge_bounds (limbs uniform bits : Z) (w a : Z * Z) : verdict * bool :=
-  let ulps := 2 ^ (64 * limbs - bits) in
-  let low_of u := times limbs u (fst w) in
-  let high_of u := if fst w <? snd w then times limbs u (snd w) + 1 else low_of u in
-  let '(u, next) := (uniform * ulps, (uniform + 1) * ulps) in
-  let below := high_of next <=? fst a in
-  if below || (snd a <=? low_of u) then (Decided, below)
-  else if (high_of u <=? fst a) && (snd a <=? low_of next) then (NeedsBits, below) else (NeedsPrecision, below).
-
-(* The answer and the bits of U that it took; None where words or steps do not suffice. Bounds are got anew for every
-   precision. *)
-Fixpoint is_below (steps : nat) (sides : Z -> (Z * Z) * (Z * Z)) (limbs uniform count : Z) (words : list Z)
-  : option (bool * Z * Z) :=
-  match steps with
-  | O => None
-  | S steps =>
-      let '(w, a) := sides limbs in
-      match judge_bounds limbs uniform (64 * count - 1) w a, words with
-      | (Decided, below), _ => Some (below, uniform, count)
-      | (NeedsPrecision, _), _ => is_below steps sides (2 * limbs) uniform count words
-      | (NeedsBits, _), [] => None
-      | (NeedsBits, _), word :: words =>
-          is_below steps sides (if limbs <? count + 3 then 2 * limbs else limbs) (uniform * 2 ^ 64 + word) (count + 1)
-            words
-      end
-  end.
 
 Open Scope R_scope.
 
@@ -127,19 +97,17 @@ Hypothesis S : sound l t = true.
 Hypothesis Constants : forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n.
 Let facts := sound_facts l t S.
 
-Definition scaled (by_whole : Z) (bounds : Z * Z) : Z * Z := (fst bounds * by_whole, snd bounds * by_whole)%Z.
 Definition complement (n : Z) (bounds : Z * Z) : Z * Z :=
   (Z.max 0 (unit n - snd bounds), Z.max 0 (unit n - fst bounds))%Z.
-Definition density_bounds (n x : Z) : Z * Z := power (at_precision n) l x (if gaussian l then x else 1).
 Definition decay_bounds (n k : Z) : Z * Z := power (at_precision n) l k (if gaussian l then 2 * tail_start t else 1).
 Definition excess_bounds (n k : Z) : Z * Z :=
   if gaussian l then power (at_precision n) l k k else (unit n, unit n).
 
 Definition bin_sides (weight e x n : Z) := ((weight * unit n, weight * unit n)%Z, scaled (amplitude t * 2 ^ e)
-    (density_bounds n x)).
+    (density_bounds l at_precision n x)).
 Definition tail_sides (e n : Z) :=
   (scaled (item (weights t) 63) (scaled (2 ^ shift t) (complement n (decay_bounds n 1))),
-   scaled (amplitude t * 2 ^ e) (density_bounds n (tail_start t))).
+   scaled (amplitude t * 2 ^ e) (density_bounds l at_precision n (tail_start t))).
 Definition coin_sides (bounds : Z -> Z * Z) (n : Z) := ((unit n, unit n), bounds n).
 
 Definition between (x : R) (bounds : Z -> Z * Z) : Prop := forall n, (1 <= n)%Z ->
@@ -156,7 +124,7 @@ Proof.
     destruct (power _ l a b); cbn [fst snd]; intros [H O]; [exact H|lia].
 Qed.
 
-Lemma density_between x : (0 <= x)%Z -> between (density l x) (fun n => density_bounds n x).
+Lemma density_between x : (0 <= x)%Z -> between (density l x) (fun n => density_bounds l at_precision n x).
 Proof.
   intros X. replace (density l x) with (exp (- slope l * IZR (x * if gaussian l then x else 1))).
   - unfold density_bounds. destruct (gaussian l); apply power_between; lia.
@@ -201,7 +169,8 @@ Proof.
   intros E n N. unfold tail_sides, scaled, complement. cbn [fst snd].
   destruct (decay_between 1 ltac:(lia)) as [Bt Op]. specialize (Bt n N). specialize (Op ltac:(lia) n N).
   rewrite pow_1 in Bt. generalize (density_between (tail_start t) (Z.lt_le_incl _ _ tail_start_positive) n N).
-  destruct (decay_bounds n 1) as [d0 d1], (density_bounds n (tail_start t)) as [f0 f1]. cbn [fst snd] in *. intros F.
+  destruct (decay_bounds n 1) as [d0 d1], (density_bounds l at_precision n (tail_start t)) as [f0 f1].
+  cbn [fst snd] in *. intros F.
   generalize (q_range l t S). intros Q.
   assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia). assert (U' : 0 < IZR (unit n)) by (apply IZR_lt, U).
   assert (Two : (0 < 2 ^ shift t)%Z) by (apply Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
@@ -232,7 +201,7 @@ Theorem bins_hold weight e x : (0 <= weight)%Z -> (0 <= e)%Z -> (0 <= x)%Z ->
   hold (IZR weight) (IZR (amplitude t) * (bpow radix2 e * density l x)) (bin_sides weight e x).
 Proof.
   intros W E X n N. unfold bin_sides, scaled. cbn [fst snd]. generalize (density_between x X n N).
-  destruct (density_bounds n x) as [low high]. cbn [fst snd]. intros D.
+  destruct (density_bounds l at_precision n x) as [low high]. cbn [fst snd]. intros D.
   assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia).
   assert (P : 0 <= IZR (amplitude t * 2 ^ e)) by (apply IZR_le, Z.mul_nonneg_nonneg;
     [generalize (amplitude_range _ _ facts)|apply Z.pow_nonneg]; lia).

@@ -91,13 +91,29 @@ Definition entry_probability (l : law) (d : digit) (last : bool) (e : Z) : term 
   else Div (Mul (Mul (Whole (if signed d then 2 else 1)) (Sub (Whole 1) q)) (term_of_density l (e * step d)))
            (Mul (if signed d then Add (Whole 1) q else Whole 1) closing).
 
+(* The sum of a Gaussian's f over all integers: up to 62, and at most what follows. *)
+Definition first_sum (l : law) : term :=
+  fold_right (fun k sum => Add (Mul (Whole 2) (term_of_density l (k + 1))) sum) (Whole 1) (indices 62).
+Definition last_sum (l : law) : term :=
+  Div (Mul (Whole 2) (term_of_density l 63)) (Sub (Whole 1) (Div (term_of_density l 64) (term_of_density l 63))).
+
 (* No entry has more words than its probability, and each one at most a word less. *)
+Definition entry_fits (l : law) (d : digit) (last : bool) (first whole : Bounds.type) (e : Z) : bool :=
+  if gaussian l then
+    let scaled := bounds (Mul (Whole (2 ^ 62 * if e =? 0 then 1 else 2)) (term_of_density l e)) in
+    below (Bounds.mul precision (bounds (Whole (entry_words d e))) whole) scaled
+    && below scaled (Bounds.mul precision (bounds (Whole (entry_words d e + 1))) first)
+  else
+    let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
+    at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1)).
+
 Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
   forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
   && (length (thresholds d) =? 64)%nat && (total (map (entry_words d) (indices 64)) =? 2 ^ 62)
   && (1 <=? entry_words d 63) && (entry_words d 63 <=? 64)
-  && (gaussian l || forallb (fun e => let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
-       at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1))) (indices 63)).
+  && implb (gaussian l) ((step d =? 1) && signed d && last && (1 <=? numerator l) && (1 <=? denominator l))
+  && let first := bounds (first_sum l) in
+     forallb (entry_fits l d last first (Bounds.add precision first (bounds (last_sum l)))) (indices 63).
 
 (* Each digit's step is that of the one before times as many entries as that one has, and only the first has signs. *)
 Fixpoint sound_from (l : law) (signs : bool) (next : Z) (digits : list digit) : bool :=

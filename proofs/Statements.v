@@ -20,11 +20,17 @@ About constants_are_sound.
 About exponentials_agree.
 About trials_all_agree.
 About entry_is_chosen.
+About exponential_entries_have_their_words.
+About gaussian_entries_have_their_words.
 About rest_makes_up_for_the_words.
 About signed_digits_make_the_law.
 About digits_make_the_law.
 About distance_of_many.
+About distance_in_L2.
 About release_is_private.
+About sum_with_one_row_more.
+About sum_with_another_row.
+About sum_is_private.
 About digits_are_sound.
 About numbers_agree.
 About densities_agree.
@@ -44,11 +50,17 @@ Definition all := (
   @exponentials_agree,
   @trials_all_agree,
   @entry_is_chosen,
+  @exponential_entries_have_their_words,
+  @gaussian_entries_have_their_words,
   @rest_makes_up_for_the_words,
   @signed_digits_make_the_law,
   @digits_make_the_law,
   @distance_of_many,
+  @distance_in_L2,
   @release_is_private,
+  @sum_with_one_row_more,
+  @sum_with_another_row,
+  @sum_is_private,
   @digits_are_sound,
   @numbers_agree,
   @densities_agree,

@@ -1,7 +1,7 @@
 (* The tables and constants that the Rust code made are sound. *)
 From Coq Require Import Reals ZArith List.
 From Interval Require Import Tactic.
-From Dpnoise Require Import Sound Fixed.
+From Dpnoise Require Import Sound Integers Fixed.
 From Dpnoise.generated Require Import Trials Numbers Decisions.
 
 Theorem tables_are_sound : forallb (fun '(l, t, _) => sound l t) trials = true.

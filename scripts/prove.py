@@ -64,15 +64,19 @@ FAULTS = {
     "the sign of another bit": Fault("Model.v", r"testbit head 7 else", "testbit head 6 else", "Link"),
     "later digits of a zero": Fault("Model.v", r"0 <\? entry else counts", "0 <=? entry else counts", "Link"),
     "a threshold": Fault("generated/Numbers.v", r"digits1 := \[Digit \[(?:\d+; ){40}(\d+)", 1, "Tables"),
+    "a threshold of a Gaussian": Fault("generated/Numbers.v", r"digits7 := \[Digit \[(?:\d+; ){4}(\d+)", 9, "Tables"),
+    "a sum of a Gaussian's f": Fault(
+        "Sound.v", r"\(k \+ 1\)\)\) sum\) \(Whole 1\)", "(k + 1))) sum) (Whole 2)", "Alias"
+    ),
     "a step": Fault("generated/Numbers.v", r"\]%Z (62) false", -1, "Tables"),
     "a side": Fault("generated/Trials.v", r"law4 := Law false true", "law4 := Law false false", "Tables"),
     "a number": Fault("generated/Numbers.v", r"false, (\d+), false\)", 1, "Link"),
     "a constant": Fault("generated/Decisions.v", r"Constants 16 (\w+)", 1, "Tables"),
     "a bound of a density": Fault("generated/Decisions.v", r", (\w+)\);\n", 1, "Link"),
     "a decision": Fault("generated/Decisions.v", r"true, 1\)", "false, 1)", "Link"),
-    "a bit too few": Fault("Refine.v", r"64 \* count - 1\) w a", "64 * count) w a", "Refine"),
-    "an ulp too few": Fault("Fixed.v", r"\+ 17 in", "+ 1 in", "Fixed"),
-    "a decision by the lower end": Fault("Refine.v", r"high_of next <=\?", "high_of u <=?", "Refine"),
+    "a bit too few": Fault("Integers.v", r"64 \* count - 1\) w a", "64 * count) w a", "Refine"),
+    "an ulp too few": Fault("Integers.v", r"\+ 17 in", "+ 1 in", "Fixed"),
+    "a decision by the lower end": Fault("Integers.v", r"high_of next <=\?", "high_of u <=?", "Refine"),
     "a window of 2^-41": Fault("Decision.v", r"1 / 268435456\)", "1 / 2199023255552)", "Decision"),
     "an error of half the size": Fault(
         "Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"

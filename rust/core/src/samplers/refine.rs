@@ -185,7 +185,7 @@ mod tests {
             code
         };
         let list = |rows: &[String]| rows.join(";\n");
-        let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Fixed.\n".to_owned();
+        let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Integers.\n".to_owned();
         code += "Import ListNotations.\nOpen Scope Z_scope.\n";
         for limbs in [4, 8, 16] {
             let c = Constants::<Vec<u64>>::new(limbs);

@@ -1,0 +1,77 @@
+(* The models of decisions that floating point leaves open, on integers: densities in fixed point, as fixed.rs, exp.rs,
+   interval.rs and density.rs compute them, and comparisons, as refine.rs makes them. With n limbs the integer x stands
+   for x / 2^(64 n), and all operations round down. *)
+From Coq Require Import ZArith List Bool.
+From Dpnoise Require Import Sound.
+Import ListNotations.
+Open Scope Z_scope.
+
+Definition unit (limbs : Z) : Z := 2 ^ (64 * limbs).
+Definition times (limbs a b : Z) : Z := Z.shiftr (a * b) (64 * limbs).
+
+(* 1/n! for n = 0, 1, ..., until the next is 0, from numbers with one limb more. *)
+Fixpoint coefficients_from (fuel : nat) (n term : Z) : list Z :=
+  match fuel with
+  | O => []
+  | S fuel => if term / 2 ^ 64 =? 0 then [] else term / 2 ^ 64 :: coefficients_from fuel (n + 1) (term / (n + 1))
+  end.
+Definition coefficients (limbs : Z) : list Z := coefficients_from (Z.to_nat (64 * limbs + 2)) 0 (unit (limbs + 1)).
+
+(* ln 2 and log2 e. *)
+Record constants := Constants { limbs : Z; ln_2 : Z; log2_e : Z; terms : list Z }.
+
+(* 2^-t = 2^-k v up to 16 ulps of v. *)
+Definition exp2_neg (c : constants) (t : Z) : Z * Z :=
+  let z := times (limbs c) (unit (limbs c) - t mod unit (limbs c)) (ln_2 c) in
+  (t / unit (limbs c), fold_right (fun term sum => times (limbs c) sum z + term) 0 (terms c) / 2).
+
+(* The rate of a density, and how many ulps it may be too small. *)
+Definition rate_of (c : constants) (l : law) : Z * Z :=
+  let one := unit (limbs c) in
+  let inverse := denominator l * one / numerator l in
+  let '(factor, error) :=
+    if gaussian l then (times (limbs c) inverse inverse / 2, 2 * (inverse / one) + 4) else (inverse, 1) in
+  (times (limbs c) factor (log2_e c), 2 * error + factor / one + 3).
+
+(* Bounds of 2^(-rate a b). *)
+Definition power (c : constants) (l : law) (a b : Z) : Z * Z :=
+  let '(rate, rate_error) := rate_of c l in
+  let '(k, v) := exp2_neg c (rate * a * b) in
+  let error := a * b * rate_error + 17 in
+  let value := v / 2 ^ k in
+  if (a =? 0) || (b =? 0) then (unit (limbs c), unit (limbs c)) else (Z.max 0 (value - error), value + error).
+
+Inductive verdict := Decided | NeedsBits | NeedsPrecision.
+
+(* The verdict on w and a, by their bounds at a precision; and whether U w < a, where it is decided. *)
+Definition judge_bounds (limbs uniform bits : Z) (w a : Z * Z) : verdict * bool :=
+  let ulps := 2 ^ (64 * limbs - bits) in
+  let low_of u := times limbs u (fst w) in
+  let high_of u := if fst w <? snd w then times limbs u (snd w) + 1 else low_of u in
+  let '(u, next) := (uniform * ulps, (uniform + 1) * ulps) in
+  let below := high_of next <=? fst a in
+  if below || (snd a <=? low_of u) then (Decided, below)
+  else if (high_of u <=? fst a) && (snd a <=? low_of next) then (NeedsBits, below) else (NeedsPrecision, below).
+
+(* The answer and the bits of U that it took; None where words or steps do not suffice. Bounds are got anew for every
+   precision. *)
+Fixpoint is_below (steps : nat) (sides : Z -> (Z * Z) * (Z * Z)) (limbs uniform count : Z) (words : list Z)
+  : option (bool * Z * Z) :=
+  match steps with
+  | O => None
+  | S steps =>
+      let '(w, a) := sides limbs in
+      match judge_bounds limbs uniform (64 * count - 1) w a, words with
+      | (Decided, below), _ => Some (below, uniform, count)
+      | (NeedsPrecision, _), _ => is_below steps sides (2 * limbs) uniform count words
+      | (NeedsBits, _), [] => None
+      | (NeedsBits, _), word :: words =>
+          is_below steps sides (if limbs <? count + 3 then 2 * limbs else limbs) (uniform * 2 ^ 64 + word) (count + 1)
+            words
+      end
+  end.
+
+(* Bounds times a whole number, and those of a density. *)
+Definition scaled (by_whole : Z) (bounds : Z * Z) : Z * Z := (fst bounds * by_whole, snd bounds * by_whole)%Z.
+Definition density_bounds (l : law) (at_precision : Z -> constants) (n x : Z) : Z * Z :=
+  power (at_precision n) l x (if gaussian l then x else 1).
