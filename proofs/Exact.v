@@ -154,8 +154,8 @@ Qed.
 
 Lemma at_most_1 n : sum_f_R0 (fun a => factor t * mass a) n <= 1.
 Proof.
-  assert (P : (0 < 2 ^ shift t)%Z) by (apply Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
-  destruct (Z.to_nat (tail_start t)) as [|T] eqn:E; [unfold tail_start in E; lia|].
+  generalize (tail_start_positive l t S). intros P.
+  destruct (Z.to_nat (tail_start t)) as [|T] eqn:E; [lia|].
   assert (Bins : forall k, (k <= T)%nat -> sum_f_R0 (fun a => factor t * mass a) k <= 1 - tail_chosen).
   { intros k K. rewrite <- sum_below. apply bins_add_up_to; [apply values_below_are_different|]. intros x I.
     destruct (in_values_below _ _ I). split; [lia|assumption]. }

@@ -29,7 +29,9 @@ Proof.
   generalize (nearest_moves x y (Zceil (D / g)) ltac:(lra)) (nearest_moves y x (Zceil (D / g)) ltac:(lra)). lia.
 Qed.
 
-Definition distance (xs ys : list R) : R := fold_right Rplus 0 (map (fun '(x, y) => Rabs (x - y)) (combine xs ys)).
+Definition pairs (f : R -> R -> R) (us vs : list R) : R :=
+  fold_right Rplus 0 (map (fun '(u, v) => f u v) (combine us vs)).
+Definition distance : list R -> list R -> R := pairs (fun x y => Rabs (x - y)).
 Definition grid_distance (xs ys : list R) : Z := fold_right Z.add 0%Z (map (fun '(x,
   y) => Z.abs (nearest x - nearest y)) (combine xs ys)).
 
@@ -40,7 +42,7 @@ Proof.
   { intros x y. apply Rle_lt_trans with (IZR (Zceil (Rabs (x - y) / g))); [apply IZR_le, distance_of_one; lra|].
     generalize (Zceil_lb (Rabs (x - y) / g)). lra. }
   induction xs as [|x xs IH]; intros [|y ys] L N; try discriminate; [congruence|].
-  unfold grid_distance, distance in *. cbn [combine map fold_right]. rewrite plus_IZR. specialize (One x y).
+  unfold grid_distance, distance, pairs in *. cbn [combine map fold_right]. rewrite plus_IZR. specialize (One x y).
   replace ((Rabs (x - y) + fold_right Rplus 0 (map (fun '(x, y) => Rabs (x - y)) (combine xs ys))) / g)
     with (Rabs (x - y) / g + fold_right Rplus 0 (map (fun '(x, y) => Rabs (x - y)) (combine xs ys)) / g) by (field;
       lra).
@@ -102,9 +104,6 @@ Proof.
 Qed.
 
 (* In the L2 norm: below D / g + sqrt m. *)
-Definition pairs (f : R -> R -> R) (us vs : list R) : R := fold_right Rplus 0 (map (fun '(u, v) => f u v) (combine us
-    vs)).
-
 Lemma squares_are_positive f xs ys : 0 <= pairs (fun x y => f x y * f x y) xs ys.
 Proof.
   unfold pairs. induction (combine xs ys) as [|[x y] l IH]; simpl in *; [lra|].

@@ -78,6 +78,9 @@ Qed.
 (* Every magnitude below the tail has one bin and one offset. *)
 Definition tail_start : Z := 216 * 2 ^ shift t.
 
+Lemma tail_start_positive : (0 < tail_start)%Z.
+Proof. apply Z.mul_pos_pos; [lia|apply Z.pow_pos_nonneg; generalize shift_nonnegative; lia]. Qed.
+
 Lemma magnitude_range h offset : (0 <= h < 63)%Z -> (0 <= magnitude_of t h offset < tail_start)%Z.
 Proof.
   intros H. rewrite magnitude_is by lia. rewrite first_is_scaled by lia.

@@ -5,8 +5,6 @@ From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Core.
 From Dpnoise Require Import Decide Model Sound Trial Mass Values Integers Fixed.
 Import ListNotations.
-Open Scope Z_scope.
-
 Open Scope R_scope.
 
 (* What a prefix of U says. *)
@@ -88,9 +86,8 @@ Proof.
   - intros _. apply IH; try assumption; lia.
 Qed.
 
-(* What is compared: for a bin, U W < A f(x), where A is the amplitude times copies;
-  for the tail, U W 2^s (1 - q) < A f(x);
-   for a coin, U < 2^(-rate a b). *)
+(* What is compared: for a bin, U W < A f(x), where A is the amplitude times copies; for the tail,
+   U W 2^s (1 - q) < A f(x); for a coin, U < 2^(-rate a b). *)
 Section Sides.
 Variables (l : law) (t : tables) (at_precision : Z -> constants).
 Hypothesis S : sound l t = true.
@@ -132,16 +129,25 @@ Proof.
       rewrite ?Z.pow_2_r, !mult_IZR; unfold Rdiv; ring.
 Qed.
 
-Lemma tail_start_positive : (0 < tail_start t)%Z.
+(* A f(x), the right side of both comparisons. *)
+Lemma threshold_between e x n : (0 <= e)%Z -> (0 <= x)%Z -> (1 <= n)%Z ->
+  let '(low, high) := scaled (amplitude t * 2 ^ e) (density_bounds l at_precision n x) in
+  IZR low <= IZR (amplitude t) * (bpow radix2 e * density l x) * IZR (unit n) <= IZR high.
 Proof.
-  assert (0 < 2 ^ shift t)%Z by (apply Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia). unfold tail_start.
-  lia.
+  intros E X N. unfold scaled. generalize (density_between x X n N).
+  destruct (density_bounds l at_precision n x) as [low high]. cbn [fst snd]. intros D.
+  assert (P : 0 <= IZR (amplitude t * 2 ^ e)) by (apply IZR_le, Z.mul_nonneg_nonneg;
+    [generalize (amplitude_range _ _ facts)|apply Z.pow_nonneg]; lia).
+  rewrite !(mult_IZR low), !(mult_IZR high). replace (IZR (amplitude t) * (bpow radix2 e * density l x) * IZR (unit n))
+    with (density l x * IZR (unit n) * IZR (amplitude t * 2 ^ e)).
+  - split; apply Rmult_le_compat_r; lra.
+  - rewrite mult_IZR. change (2 ^ e)%Z with (radix2 ^ e)%Z. rewrite IZR_Zpower by exact E. ring.
 Qed.
 
 Lemma decay_between k : (0 <= k)%Z ->
   between (q l t ^ Z.to_nat k) (fun n => decay_bounds n k) /\ ((0 < k)%Z -> open (fun n => decay_bounds n k)).
 Proof.
-  intros K. generalize tail_start_positive. intros T.
+  intros K. generalize (tail_start_positive l t S). intros T.
   unfold decay_bounds. destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct
       (gaussian l); lia)) as [Bt Op].
   split; [|intros P; apply Op; destruct (gaussian l); nia].
@@ -166,50 +172,33 @@ Theorem tail_holds e : (0 <= e)%Z ->
   hold (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)))
        (IZR (amplitude t) * (bpow radix2 e * density l (tail_start t))) (tail_sides e).
 Proof.
-  intros E n N. unfold tail_sides, scaled, complement. cbn [fst snd].
+  intros E n N. unfold tail_sides. generalize (threshold_between e (tail_start t) n E
+    (Z.lt_le_incl _ _ (tail_start_positive l t S)) N).
+  destruct (scaled (amplitude t * 2 ^ e) _) as [a0 a1]. intros A. unfold scaled, complement. cbn [fst snd].
   destruct (decay_between 1 ltac:(lia)) as [Bt Op]. specialize (Bt n N). specialize (Op ltac:(lia) n N).
-  rewrite pow_1 in Bt. generalize (density_between (tail_start t) (Z.lt_le_incl _ _ tail_start_positive) n N).
-  destruct (decay_bounds n 1) as [d0 d1], (density_bounds l at_precision n (tail_start t)) as [f0 f1].
-  cbn [fst snd] in *. intros F.
-  generalize (q_range l t S). intros Q.
+  rewrite pow_1 in Bt. destruct (decay_bounds n 1) as [d0 d1]. cbn [fst snd] in *. generalize (q_range l t S). intros Q.
   assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia). assert (U' : 0 < IZR (unit n)) by (apply IZR_lt, U).
   assert (Two : (0 < 2 ^ shift t)%Z) by (apply Z.pow_pos_nonneg; generalize (shift_range _ _ facts); lia).
   assert (W : (0 < item (weights t) 63)%Z) by (generalize (weight_range _ _ facts 63); lia).
   assert (D0 : (d0 < unit n)%Z) by (apply lt_IZR; nra).
-  split; [apply Z.mul_nonneg_nonneg; [apply Z.mul_nonneg_nonneg|]; lia|]. split; [|split].
+  split; [apply Z.mul_nonneg_nonneg; [apply Z.mul_nonneg_nonneg|]; lia|]. split; [|split; [exact A|]].
   - assert (C : IZR (Z.max 0 (unit n - d1)) <= (1 - q l t) * IZR (unit n) <= IZR (Z.max 0 (unit n - d0))).
     { split; [destruct (Z.max_spec 0 (unit n - d1)) as [[_ ->]|[_ ->]]|rewrite Z.max_r by lia]; rewrite ?minus_IZR;
       nra. }
-    rewrite !mult_IZR. apply IZR_lt in W, Two. split.
-    + replace (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)) * IZR (unit n)) with
-        ((1 - q l t) * IZR (unit n) * IZR (2 ^ shift t) * IZR (item (weights t) 63)) by ring.
-      repeat apply Rmult_le_compat_r; lra.
-    + replace (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)) * IZR (unit n)) with
-        ((1 - q l t) * IZR (unit n) * IZR (2 ^ shift t) * IZR (item (weights t) 63)) by ring.
-      repeat apply Rmult_le_compat_r; lra.
-  - rewrite !(mult_IZR f0), !(mult_IZR f1). assert (P : 0 <= IZR (amplitude t * 2 ^ e))
-      by (apply IZR_le, Z.mul_nonneg_nonneg; [generalize (amplitude_range _ _ facts)|apply Z.pow_nonneg]; lia).
-    replace (IZR (amplitude t) * (bpow radix2 e * density l (tail_start t)) * IZR (unit n))
-      with (density l (tail_start t) * IZR (unit n) * IZR (amplitude t * 2 ^ e)).
-    + split; apply Rmult_le_compat_r; lra.
-    + rewrite mult_IZR. change (2 ^ e)%Z with (radix2 ^ e)%Z. rewrite IZR_Zpower by exact E. ring.
+    rewrite !mult_IZR. apply IZR_lt in W, Two.
+    replace (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)) * IZR (unit n)) with
+      ((1 - q l t) * IZR (unit n) * IZR (2 ^ shift t) * IZR (item (weights t) 63)) by ring.
+    split; repeat apply Rmult_le_compat_r; lra.
   - intros H. exfalso. rewrite (Z.max_r 0 (unit n - d0)) in H by lia.
-    apply Zmult_lt_reg_r in H || idtac. assert (Z.max 0 (unit n - d1) < unit n - d0)%Z by lia. nia.
+    assert (Z.max 0 (unit n - d1) < unit n - d0)%Z by lia. nia.
 Qed.
 
 Theorem bins_hold weight e x : (0 <= weight)%Z -> (0 <= e)%Z -> (0 <= x)%Z ->
   hold (IZR weight) (IZR (amplitude t) * (bpow radix2 e * density l x)) (bin_sides weight e x).
 Proof.
-  intros W E X n N. unfold bin_sides, scaled. cbn [fst snd]. generalize (density_between x X n N).
-  destruct (density_bounds l at_precision n x) as [low high]. cbn [fst snd]. intros D.
-  assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia).
-  assert (P : 0 <= IZR (amplitude t * 2 ^ e)) by (apply IZR_le, Z.mul_nonneg_nonneg;
-    [generalize (amplitude_range _ _ facts)|apply Z.pow_nonneg]; lia).
-  split; [nia|]. split; [rewrite mult_IZR; lra|]. split; [|intros _; exists weight; reflexivity].
-  rewrite !(mult_IZR low), !(mult_IZR high). replace (IZR (amplitude t) * (bpow radix2 e * density l x) * IZR (unit n))
-    with (density l x * IZR (unit n) * IZR (amplitude t * 2 ^ e)).
-  - split; apply Rmult_le_compat_r; lra.
-  - rewrite mult_IZR. change (2 ^ e)%Z with (radix2 ^ e)%Z. rewrite IZR_Zpower by exact E. ring.
+  intros W E X n N. unfold bin_sides. generalize (threshold_between e x n E X N).
+  destruct (scaled _ _) as [a0 a1]. intros A. assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia).
+  split; [nia|]. split; [rewrite mult_IZR; lra|]. split; [exact A|intros _; exists weight; reflexivity].
 Qed.
 
 (* So the answer for an open trial of a bin is what all bits of its uniform number would say. *)
