@@ -255,4 +255,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if unknown := [name for name in sys.argv[1:] if name not in LIBRARIES]:
+        sys.exit(f"LIBRARY must be one of {', '.join(LIBRARIES)}, got {unknown[0]!r}")
     main(sys.argv[1:])

@@ -6,6 +6,7 @@ judges exclude each other: run it in the environment of each one, with the same 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -330,4 +331,10 @@ def tables(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where outcomes and verdicts are kept")
+    parser.add_argument("judges", nargs="*", metavar="JUDGE", help=f"all, or some of: {'; '.join(JUDGES)}")
+    given = parser.parse_args()
+    if unknown := [name for name in given.judges if name not in JUDGES]:
+        parser.error(f"JUDGE must be one of {'; '.join(JUDGES)}, got {unknown[0]!r}")
+    main(given.folder, *given.judges)
