@@ -127,10 +127,12 @@ def test_deltas_that_need_no_epsilon():
 
 
 def test_it_is_never_more_than_the_local_epsilon():
-    assert shuffled(5.0, 2, 1e-9) == 5.0
+    alone = amplify_by_shuffling(PrivacyCost(5.0), n=2, delta=1e-9)
+    assert (alone.epsilon, alone.bound) == (5.0, "local")
     assert shuffled(5e-324, 10**6, 1e-9) == 5e-324
     assert local.RandomizedResponse(epsilon=2.0**-20).shuffled_cost(n=10**6, delta=1e-9).epsilon < 2.0**-30
     assert shuffled(1.0, 10**6, 5e-324) == 1.0
+    assert shuffled(1.0, 10**6, 2.0**-900) < 1.0 == shuffled(1.0, 10**6, 2.0**-901)
 
 
 # --- protocols ---------------------------------------------------------------------------------------------------
