@@ -255,7 +255,9 @@ def test_many_scores_are_chosen_from() -> None:
 
 def test_a_run_tells_what_is_above_until_it_halts() -> None:
     run = AboveThreshold(epsilon=100.0, threshold=50, max_positives=2).start()
-    assert [run.is_above(value) for value in (0, 100.0, np.float32(1), np.int64(99))] == [False, True, False, True]
+    assert [run.is_above(value) for value in (0, 100.0, np.float32(1))] == [False, True, False]
+    assert repr(run) == "<AboveThresholdRun, positives=1>"
+    assert run.is_above(np.int64(99))
     assert run.halted
     assert run.positives == 2
     assert repr(run) == "<AboveThresholdRun, positives=2, halted>"
@@ -268,7 +270,23 @@ def test_a_release_is_a_run() -> None:
     assert mechanism.release([0, 100, 7, 90, 0, 80]).tolist() == [False, True, False, True]
     assert mechanism.release([0, 100, 7]).tolist() == [False, True, False]
     assert mechanism.release([]).shape == (0,)
+    assert mechanism.release([]).dtype == np.bool_
+    with pytest.raises(dpnoise.ParameterError, match=r"^values must be an array or a column, got a table: "):
+        mechanism.release(pd.DataFrame({"a": [1, 2]}))
     assert mechanism.release(np.array([1e308, -1e308])).tolist() == [True, False]
+
+
+def test_a_seed_decides_the_noise_of_the_threshold_and_of_each_value() -> None:
+    near = AboveThreshold(epsilon=1.0, threshold=0, max_positives=200)
+
+    def ask(of_threshold: int, of_values: int) -> list[bool]:
+        run, rng = near.start(rng=hazmat.SeededRng(of_threshold)), hazmat.SeededRng(of_values)
+        return [run.is_above(0, rng=rng) for _ in range(200)]
+
+    assert ask(1, 2) == ask(1, 2) != ask(1, 3)
+    assert ask(1, 2) != ask(4, 2)
+    first, again, other = (near.release(np.zeros(200), rng=hazmat.SeededRng(seed)).tolist() for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_the_scales_of_a_run_spend_its_epsilon() -> None:
@@ -363,8 +381,14 @@ def test_answers_about_values_far_from_the_threshold_are_right(monotonic: bool) 
     assert right(far) >= level
     assert right(far / 5) < level
     assert mechanism.error(2 * count, level) - far == pytest.approx(mechanism.scale * np.log(2))
-    with pytest.raises(dpnoise.ParameterError, match=r"^count must be an integer from 1 to \d+, got 0$"):
-        mechanism.error(0)
+    noise = mechanism.threshold_scale * np.log(2 / 0.1) + mechanism.scale * np.log(2 * count / 0.1)
+    assert noise + 3 * mechanism.granularity <= far < (noise + 3 * mechanism.granularity) * (1 + 2.0**-39)
+    for refused in (0, 2**53):
+        with pytest.raises(dpnoise.ParameterError, match=rf"^count must be an integer from 1 to \d+, got {refused}$"):
+            mechanism.error(refused)
+
+
+GEOMETRIC = {"epsilon": 5 * 2.0**-20, "delta": 5 * 2.0**-800, "max_partitions_contributed": 5}
 
 
 @pytest.mark.parametrize(
@@ -373,9 +397,21 @@ def test_answers_about_values_far_from_the_threshold_are_right(monotonic: bool) 
         (
             lambda: TruncatedGeometric(epsilon=0.0, delta=0.1),
             dpnoise.ParameterError,
-            "epsilon must be at least 2",
+            r"epsilon must be at least 2\*\*-20 \* max_partitions_contributed \(which is 1\), and finite, got 0.0$",
         ),
-        (lambda: TruncatedGeometric(epsilon=1.0, delta=1.5), dpnoise.ParameterError, "delta must be 0, or at least"),
+        *(
+            (partial(TruncatedGeometric, **(GEOMETRIC | {name: value})), dpnoise.ParameterError, f"^{name} must be")
+            for name, value in [
+                ("epsilon", 4.99 * 2.0**-20),
+                ("epsilon", float("inf")),
+                ("delta", 4.99 * 2.0**-800),
+                ("delta", 1.5),
+                ("max_partitions_contributed", 0),
+                ("max_partitions_contributed", 2**63),
+            ]
+        ),
+        (partial(TruncatedGeometric, epsilon=None, delta=0.1), TypeError, "^epsilon must be"),
+        (partial(TruncatedGeometric, epsilon=1.0, delta=None), TypeError, "^delta must be"),
         (
             lambda: TruncatedGeometric(epsilon=1.0, delta=0).should_keep(0.5),
             dpnoise.ParameterError,
@@ -399,6 +435,12 @@ def test_a_buffer_adds_the_noise_of_its_mechanism() -> None:
     buffer = NoiseBuffer(dpnoise.Laplace(epsilon=2.0))
     assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=0.5).cdf).pvalue > 1e-9
     assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=2.0).cdf).pvalue < 1e-9
+
+
+def test_truncated_geometric_takes_all_up_to_its_limits() -> None:
+    for parameters in (GEOMETRIC, GEOMETRIC | {"delta": 0}, GEOMETRIC | {"delta": 1}):
+        assert not TruncatedGeometric(**parameters).should_keep(0)
+    assert TruncatedGeometric(epsilon=2.0**43, delta=1.0, max_partitions_contributed=2**63 - 1).should_keep(1)
 
 
 def test_truncated_geometric_is_what_it_was_made_as():
