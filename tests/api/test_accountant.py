@@ -531,6 +531,17 @@ def test_arrays_on_a_coarse_grid_cost_what_the_accountant_says(method: Any) -> N
         assert 1.0 >= account.delta(epsilon) >= first - math.exp(epsilon) * second
 
 
+def test_the_largest_loss_of_a_bounded_range_has_its_delta() -> None:
+    for below in (0.5e-4, 1.5e-4, 1e-3):
+        exact = math.expm1(-below / 2) ** 2 / -math.expm1(-1.0)
+        assert exact <= accountant("pld", BoundedRangeLoss(1.0)).delta(1.0 - below) < exact + 1e-7
+
+
+def test_losses_round_against_privacy() -> None:
+    loss = DiscreteGaussianLoss(sigma=Fraction(1, 3), sensitivity=Fraction(2, 3))
+    assert Fraction(loss.sigma) < Fraction(1, 3) < 2 * Fraction(1, 3) < Fraction(loss.sensitivity)
+
+
 def test_losses_check_their_numbers():
     for make, message in [
         (lambda: DiscreteGaussianLoss(sigma=np.float64(-4.0), sensitivity=1.0), "sigma must be positive and finite"),

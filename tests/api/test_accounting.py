@@ -201,7 +201,7 @@ def test_theorem_3_3_of_kairouz_oh_and_viswanath() -> None:
 
 def test_the_bound_of_dwork_rothblum_and_vadhan() -> None:
     with mpmath.workdps(DIGITS):
-        for epsilon, delta, count, slack in ((0.01, 1e-9, 100, 1e-6), (0.001, 0.0, 10**4, 1e-9), (0.1, 0.0, 50, 1e-3)):
+        for epsilon, delta, count, slack in ((0.01, 1e-3, 100, 0.01), (0.001, 0.0, 10**4, 1e-9), (0.1, 0.0, 50, 1e-3)):
             each = written(epsilon)
             total = count * written(delta) + written(slack)
             cost = PrivacyCost(epsilon, delta)
@@ -272,7 +272,7 @@ def searched(function: Any) -> mpmath.mpf:
     return function(1 + mpmath.exp(low))
 
 
-GRID = [(rho, delta) for rho in (1e-6, 0.01, 0.5, 3.0, 200.0) for delta in (1e-12, 1e-6, 0.1)]
+GRID = [(rho, delta) for rho in (1e-6, 0.01, 1.0, 3.0, 200.0) for delta in (1e-12, 1e-6, 0.1)]
 
 
 @pytest.mark.parametrize(("rho", "delta"), GRID)
@@ -405,8 +405,9 @@ def test_samples_of_all_and_of_none() -> None:
     assert amplify_by_poisson_sampling(cost, sample_rate=0.0) == PrivacyCost(0.0, 0.0, "add/remove")
     large = amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), sample_rate=0.5)
     assert (large.epsilon, large.delta) == (1e300, 0.25 + 2**-54)
-    whole = amplify_by_sampling_without_replacement(cost, size=7, population=7)
-    assert whole == PrivacyCost(0.1, 1e-6, "substitute")
+    for people in (1, 7):
+        whole = amplify_by_sampling_without_replacement(cost, size=people, population=people)
+        assert whole == PrivacyCost(0.1, 1e-6, "substitute")
 
 
 def test_poisson_sampling_is_tight_for_randomised_response() -> None:
@@ -425,11 +426,21 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
         (lambda c: group_privacy(c, 0), ParameterError, "size must be an integer from 1 to"),
         (lambda c: group_privacy(c, 2.0), TypeError, "size must be an int, got float"),
         (lambda c: group_privacy(PrivacyCost(1e300, 1e-9), 3), ParameterError, "size must be smaller for .*, got 3:"),
+        (
+            lambda c: group_privacy(PrivacyCost(0.1, 0.6), 2),
+            ParameterError,
+            "size must be smaller for .*, got 2: delta",
+        ),
         (lambda c: group_privacy(c, 100), ParameterError, "size must be smaller for .*, got 100: delta would be 1 or"),
         (
             lambda c: amplify_by_poisson_sampling(c, sample_rate=1.1),
             ParameterError,
             r"sample_rate must be from 0 to 1, got 1\.1",
+        ),
+        (
+            lambda c: amplify_by_sampling_without_replacement(c, size=1, population=0),
+            ParameterError,
+            "population must be an integer from 1 to",
         ),
         (
             lambda c: amplify_by_sampling_without_replacement(c, size=3, population=2),
