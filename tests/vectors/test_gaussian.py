@@ -101,6 +101,14 @@ def test_the_discrete_sigma_is_the_least_one(sensitivity: int) -> None:
             assert discrete_delta(epsilon, mpmath.mpf(sigma) * (1 - mpmath.mpf(TOLERANCE)), sensitivity) > delta
 
 
+@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])
+def test_nearly_no_noise_hides_nothing_and_much_nearly_all(
+    kind: type[Gaussian | DiscreteGaussian],
+) -> None:
+    assert kind(rho=1e6).delta_for(1.0) == 1.0
+    assert kind(rho=1e-6).delta_for(10.0) <= 5e-324
+
+
 @pytest.mark.parametrize("sensitivity", [1, 7, 10**6])
 def test_epsilon_and_delta_belong_together(sensitivity: int) -> None:
     for rho in (1e-3, 0.1, 0.5, 3.0):
