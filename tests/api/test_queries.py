@@ -618,5 +618,7 @@ def test_the_rank_of_a_quantile_is_within_the_error_that_is_said(q: float) -> No
     wider = Quantile(q=q, bounds=(0, 1024e9), epsilon=1.0, granularity=1.0)
     cost = 2 * max(q, 1 - q) * math.log(1e9)
     assert wider.rank_error(level) - query.rank_error(level) == pytest.approx(cost, rel=1e-3)
+    of_two = Quantile(q=q, bounds=(0, 1), epsilon=1.0, granularity=1.0)  # ln(2 / (1 - level)) of a scale
+    assert of_two.rank_error(0.75) / of_two.rank_error(0.5) == pytest.approx(1.5)
     with pytest.raises(NoErrorBound, match=r"^Quantile has no bound on its error: .*see rank_error$"):
         query.error()

@@ -81,6 +81,8 @@ def test_what_a_choice_misses_is_bounded(mechanism: Any) -> None:
     # The worst case of the bound: one best candidate, and all others equally far below it.
     n, runs = 50, 4000
     for level in (0.5, 0.9):
+        noise = mechanism.scale * np.log(n / (1 - level))
+        assert mechanism.error(n, level) == pytest.approx(noise + mechanism.granularity, rel=1e-14)
         scores = np.full(n, -mechanism.error(n, level))
         scores[7] = 0.0
         misses = sum(mechanism.release(scores) != 7 for _ in range(runs))
