@@ -138,6 +138,8 @@ def test_gaussian_scales() -> None:
     assert DiscreteGaussian(rho=2.0, sensitivity=3).scale == 1.5
     assert Gaussian(epsilon=1.0, delta=1e-6).granularity == 2.0**-36
     assert Gaussian(rho=0.5).granularity == 2.0**-39
+    # Steps for 1, 1 + 2 and 1 + 5 roundings, which add up to at most a hundredth of the sensitivity.
+    assert [Gaussian(rho=2.0**-67).granularity_for(n) for n in (1, 4, 17)] == [2.0**-7, 2.0**-9, 2.0**-10]
     assert DiscreteGaussian(epsilon=1.0, delta=1e-6).sensitivity == 1
     analytic = Gaussian(epsilon=0.5, delta=1e-5)
     assert analytic.scale < Gaussian(epsilon=0.5, delta=1e-5, method="classical").scale
@@ -197,12 +199,13 @@ def test_what_is_reported_is_what_is_used() -> None:
 
 
 @pytest.mark.parametrize("sensitivity", [1.0, 2.5])
-def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float) -> None:
+@pytest.mark.parametrize(("count", "rounding"), [(49, 7), (50, 8)])
+def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float, count: int, rounding: int) -> None:
     mechanism = Gaussian(rho=0.5, sensitivity=sensitivity, granularity=2.0**-10)
-    x = np.linspace(-3, 3, 50)
+    x = np.linspace(-3, 3, count)
     released = mechanism.release(x, rng=hazmat.SeededRng(1))
-    sigma = sensitivity * 2**10 + 8  # ceil(sqrt(50)) steps for the rounding
-    noise = samplers.discrete_gaussian(sigma, 50, rng=hazmat.SeededRng(1))
+    sigma = sensitivity * 2**10 + rounding  # ceil(sqrt(count)) steps
+    noise = samplers.discrete_gaussian(sigma, count, rng=hazmat.SeededRng(1))
     assert np.array_equal(released, (np.floor(x * 2**10 + 0.5) + noise) / 2**10)
     one = mechanism.release(0.3, rng=hazmat.SeededRng(1))
     assert one == (307 + samplers.discrete_gaussian(sensitivity * 2**10, rng=hazmat.SeededRng(1))) / 2**10
@@ -351,7 +354,7 @@ def test_bad_parameters_are_named(make: Any, message: str) -> None:
 @pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), Gaussian(rho=1.0)], ids=repr)
 def test_values_that_are_not_finite_are_refused_before_anything_is_drawn(mechanism: Any, bad: float) -> None:
     dry = hazmat.ScriptedRng(b"")
-    for x in (bad, [1.0, bad], np.array([bad])):
+    for x in (bad, [1.0, bad], [bad, bad], np.array([bad])):
         with pytest.raises(dpnoise.ParameterError, match=NOT_FINITE):
             mechanism.release(x, rng=dry)
 

@@ -222,6 +222,27 @@ def test_the_third_parameter_is_the_best(relation: Relation, epsilon: float, del
     assert group_privacy(found.cost, 3).epsilon == pytest.approx(3 * epsilon)
 
 
+@pytest.mark.parametrize("epsilon", [1e-10, 1e-9, 2.358986698508953e-9])
+def test_the_largest_rate_of_substitution_needs_more_than_64_bits(epsilon: float) -> None:
+    found = local.SampleAndThreshold(epsilon=epsilon, delta=0.1, threshold=1, relation="substitute")
+    assert 1 - 2.0**-39 < found.sample_rate / -math.expm1(-epsilon) <= 1
+
+
+@pytest.mark.parametrize("rate", [2.0**-30, 2.0**-20, 1e-3])
+def test_delta_falls_where_the_worst_number_of_people_is_beyond_all_bounds(rate: float) -> None:
+    """One person less is told best by (threshold - 1) / (1 - e^epsilon (1 - rate)) people."""
+    edge = -math.log1p(-rate)
+    deltas = [make(rate, 3, x).delta for x in (0.999 * edge, math.nextafter(edge, 0), edge, math.nextafter(edge, 1))]
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[0] < 1.001 * deltas[-1]
+
+
+def test_thresholds_near_the_largest_are_found() -> None:
+    """With so large an epsilon the worst case is that all of `threshold` people take part."""
+    found = local.SampleAndThreshold(epsilon=20.0, delta=1e-200, sample_rate=0.99)
+    assert found.threshold == math.ceil(math.log(1e-200) / math.log(0.99)) > 2**15
+
+
 def test_an_object_is_its_parameters() -> None:
     protocol = local.SampleAndThreshold(epsilon=1, delta=1e-8, threshold=20)
     same = pickle.loads(pickle.dumps(protocol))  # noqa: S301

@@ -32,6 +32,7 @@ INTEGER, REAL = of_type(int), of_type(float)
 
 def test_sizes_follow_numpy() -> None:
     assert type(samplers.discrete_laplace(10.0)) is int
+    assert any(samplers.discrete_laplace(2**40) for _ in range(3))
     assert samplers.discrete_laplace(10.0, 5).shape == (5,)
     assert samplers.discrete_laplace(10.0, (2, 3)).shape == (2, 3)
     assert samplers.discrete_laplace(10.0, ()).shape == ()
@@ -146,6 +147,7 @@ def test_real_samples_are_the_integers_times_the_granularity() -> None:
 
 def test_coins() -> None:
     assert type(samplers.bernoulli(0.5)) is bool
+    assert samplers.bernoulli(1)
     assert samplers.bernoulli(0.5, (3, 4)).dtype == np.bool_
     assert not samplers.bernoulli(0, 1000).any()
     assert samplers.bernoulli(1, 1000).all()

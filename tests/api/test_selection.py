@@ -291,6 +291,12 @@ def test_a_seed_decides_the_noise_of_the_threshold_and_of_each_value() -> None:
     assert first == again != other
 
 
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_a_run_has_the_parameters_that_were_given(monotonic: bool) -> None:
+    given = {"epsilon": 0.7, "threshold": 3.5, "sensitivity": 2.0, "max_positives": 7, "monotonic": monotonic}
+    assert {name: getattr(AboveThreshold(**given), name) for name in given} == given
+
+
 def test_the_scales_of_a_run_spend_its_epsilon() -> None:
     for c in (1, 3, 100, 10**6):
         for monotonic in (False, True):
@@ -298,6 +304,7 @@ def test_the_scales_of_a_run_spend_its_epsilon() -> None:
             shift = (1 if monotonic else 2) * 2.0
             spent = 2.0 / mechanism.threshold_scale + c * shift / mechanism.scale
             assert spent == pytest.approx(0.5, rel=1e-9)
+            assert 2.0**39 < mechanism.scale / mechanism.granularity <= 2.0**40 * (1 + 1e-12)
             if c <= 100:
                 ratio = (c * shift / mechanism.scale) / (2.0 / mechanism.threshold_scale)
                 assert ratio == pytest.approx((c * shift / 2.0) ** (2 / 3), rel=0.02)

@@ -36,6 +36,7 @@ def shares(scale: float, parts: float) -> Law:
 @pytest.mark.parametrize(("epsilon", "target", "sensitivity"), EPSILON_DELTA)
 def test_the_delta_of_skellam_noise(epsilon: float, target: float, sensitivity: int) -> None:
     mechanism = Skellam(epsilon=epsilon, delta=target, sensitivity=sensitivity, parties=7)
+    assert (mechanism.epsilon, mechanism.delta) == (epsilon, target)
     found = mechanism.delta_for(epsilon)
     assert 0.99 * target < found <= target
     assert found == pytest.approx(delta(skellam(mechanism.mu), epsilon, sensitivity), rel=1e-8)
@@ -62,6 +63,15 @@ def test_what_colluding_parties_leave(epsilon: float, sensitivity: int, parties:
     other = shares(sensitivity / epsilon, 1 - (colluding + 0.001 * parties) / parties)
     assert delta(other, epsilon, sensitivity) > expected * (1 + 1e-6)
     assert mechanism.epsilon_for(expected * (1 + 1e-6), colluding) == pytest.approx(epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.3, 0.5, 0.95, 0.999])
+def test_the_errors_are_quantiles(level: float) -> None:
+    mechanism = Skellam(epsilon=1.0, delta=1e-6)
+    t, law = int(mechanism.error(level)), skellam(mechanism.mu)
+    inside = [law[3000 - t + i : 3001 + t - i].sum() for i in (0, 1)]
+    assert inside[0] >= level - 1e-12
+    assert t == 0 or inside[1] < level + 1e-12
 
 
 @pytest.mark.parametrize("colluding", [1, 5, 9])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,15 @@ def test_the_radius_is_the_smallest(sensitivity: int) -> None:
     assert by_delta.delta_for(0.7) <= 1e-9
     given = {"epsilon": 0.7, "scale": by_delta.scale, "sensitivity": sensitivity}
     assert TruncatedDiscreteGaussian(radius=by_delta.radius - 1, **given).delta_for(0.7) > 1e-9
+    # Where any radius suffices: the scale, rounded up, or the sensitivity.
+    assert TruncatedDiscreteGaussian(epsilon=0.01, delta=0.5).radius == 1
+    assert TruncatedDiscreteGaussian(epsilon=0.01, delta=0.9, sensitivity=50).radius == 50
+
+
+def test_the_largest_sensitivity_has_a_radius() -> None:
+    # Half of the tail of noise of scale 2**40 is on one side.
+    radius = TruncatedDiscreteLaplace(epsilon=2.0**21, delta=1e-300, sensitivity=2**61).radius
+    assert radius - 2**61 == pytest.approx(2**40 * (300 * math.log(10) - math.log(2)), rel=1e-6)
 
 
 def test_noise_of_one_sign() -> None:

@@ -106,7 +106,8 @@ def test_nearly_no_noise_hides_nothing_and_much_nearly_all(
     kind: type[Gaussian | DiscreteGaussian],
 ) -> None:
     assert kind(rho=1e6).delta_for(1.0) == 1.0
-    assert kind(rho=1e-6).delta_for(10.0) <= 5e-324
+    for rho, count in ((1e-6, 1), (1e-6, 2), (1e-24, 1)):
+        assert kind(rho=rho).delta_for(10.0, count) == 5e-324, "not 0: no epsilon suffices alone"
 
 
 @pytest.mark.parametrize("sensitivity", [1, 7, 10**6])
@@ -166,6 +167,25 @@ def test_no_shift_of_a_vector_exceeds_the_bound(square: int, count: int) -> None
         assert worst > single.delta_for(epsilon, count) or worst < 1e-14
 
 
+@pytest.mark.parametrize(
+    ("sigma", "distance", "count"), [(3.0, 2.5, 5), (50.0, 30.0, 1000), (1.0625, 100.0, 1000), (0.9, 100.0, 1000)]
+)
+def test_the_bound_for_vectors_is_the_smaller_of_two(sigma: float, distance: float, count: int) -> None:
+    """Both as in calibration.md. The second one needs a sigma above 1, and is the smaller one for a distance of 100."""
+    mechanism = DiscreteGaussian(rho=distance**2 / (2 * sigma**2), sensitivity=distance)
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(mechanism.scale)
+        v, ratio, theta = 1 / (24 * exact**2), exact / distance, 4 * mpmath.exp(-19 * exact**2)
+        bounds = [(min(count, distance**2) * v, 12 * v * min(mpmath.sqrt(count) * distance, distance**2))]
+        if exact > 1:
+            reach = mpmath.sqrt(mpmath.mpf("0.6932") * (2 * count + 4 * 1154)) + 1 / ratio
+            bounds.append((count * v, count * v + reach**2 * v + count * theta))
+        factor, loss = min(bounds, key=lambda bound: bound[1])
+        epsilon = float(loss + (1 / (2 * ratio) + mpmath.sqrt(2 * factor) + 3) / ratio)
+        expected = mpmath.exp(factor) * continuous_delta(epsilon - loss, ratio)
+    assert mechanism.delta_for(epsilon, count) == pytest.approx(float(expected), rel=TOLERANCE, abs=0)
+
+
 @pytest.mark.parametrize(("square", "count"), [(2, 2), (3, 3), (9, 3)])
 def test_arrays_of_counts_are_as_private_as_said(square: int, count: int) -> None:
     sensitivity = math.sqrt(square)
@@ -173,6 +193,10 @@ def test_arrays_of_counts_are_as_private_as_said(square: int, count: int) -> Non
         mechanism = DiscreteGaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
         assert mechanism.delta_for(epsilon, count) <= delta * (1 + 1e-15)
         assert mechanism.delta_for(epsilon, 10**6) <= delta * (1 + 1e-15)
+        # With rho, epsilon is for any number of values; that of a single one would not do.
+        concentrated = DiscreteGaussian(rho=epsilon / 4, delta=delta, sensitivity=sensitivity)
+        assert concentrated.delta_for(concentrated.cost.epsilon, 10**6) <= delta * (1 + 1e-15)
+        assert concentrated.delta_for(concentrated.epsilon_for(delta), 10**6) > delta
 
 
 def test_the_enumeration_agrees_with_the_theorem() -> None:

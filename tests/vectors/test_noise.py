@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
 from bisect import bisect_left
@@ -20,6 +21,7 @@ from vectors.noise_spec import (
     Trials,
     Truncated,
     Words,
+    exp_neg,
     negative_binomial_share,
     noise,
     shift_for,
@@ -115,6 +117,7 @@ def compare(
     expected = np.array(sampler.samples(words, n), np.int64)
     assert np.array_equal(out, expected)
     assert rng.remaining == len(data) - words.position, "both took the same words"
+    assert counts[0] >= n
     return counts
 
 
@@ -159,6 +162,14 @@ def test_a_truncated_distribution_equals_its_specification(shape: str, scale: Fr
     assert np.abs(out).max() <= radius
 
 
+def test_the_counts_of_a_truncated_distribution_add_up() -> None:
+    # The tail begins at 216, and what is beyond the radius is drawn again.
+    native = _native.Sampler("discrete_laplace", 40, 300, design=(4, 0))
+    trials, refinements, tails = native.fill_counted(np.empty(5000, np.int64), hazmat.SeededRng(1))
+    assert 20 * tails < 5000 < trials < 50_000
+    assert trials / 16 < refinements < trials < 2000 * tails
+
+
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
 def test_the_rest_equals_the_specification(shape: str, scale: Fraction) -> None:
     # Blocks in which a third of the entries, by chance, are the one of probability 2^-56.
@@ -169,6 +180,57 @@ def test_the_rest_equals_the_specification(shape: str, scale: Fraction) -> None:
     for turn in range(N // 400):
         data = with_rests(stream(f"rest {shape} {scale} {turn}", 1 << 16), len(sampler.steps))
         assert compare(sampler, NATIVE[shape](scale), 64, data)[2] > 0
+
+
+def around(threshold: mpmath.mpf | Fraction) -> list[bytes]:
+    """The words of uniform numbers on either side of a threshold: they agree with it to ever more words."""
+    found = []
+    for bits in (63, 127, 191, 319):
+        for digits in (int(threshold * 2**bits) + side for side in (-1, 1)):
+            words = [(digits >> bits - 63) << 1, *(digits >> shift & 2**64 - 1 for shift in range(bits - 127, -1, -64))]
+            found += [b"".join(word.to_bytes(8, "little") for word in words)] if 0 <= digits < 2**bits else []
+    return found
+
+
+def with_rest(digits: int, digit: int) -> bytes:
+    """A block whose first number has the columns 1, but for one digit with the entry of probability 2^-56."""
+    return b"".join(bytes(448) + bytes([TAIL if d == digit else 1]) + bytes(63) for d in range(digits))
+
+
+# Of smaller scales, numbers of 600 bits do not tell P(0) from 1.
+@pytest.mark.parametrize(("shape", "scale"), [case for case in CASES if case[1] > Fraction(1, 100)], ids=str)
+def test_every_threshold_of_rare_paths(shape: str, scale: Fraction) -> None:
+    """However far uniform numbers agree with it: in the rest and beyond it, or in the tail of trials."""
+    sampler, native, more = noise(shape, scale), NATIVE[shape](scale), stream("more", 4096)
+    if isinstance(sampler, Trials):
+        tail = (TAIL << 26).to_bytes(4, "little") + bytes(60 + (64 if sampler.shift <= 29 else 128))
+        for words in around(sampler.threshold(TAIL, sampler.starts[TAIL])):
+            assert compare(sampler, native, 1, tail + words[:8] + bytes(120) + words[8:] + more)[2] == 1
+        return
+    digits = len(sampler.steps)
+    further = exp_neg(TAIL / scale**2) if shape == "gaussian" else sampler.f(sampler.steps[-1])
+    drawn = [(digits - 1, TAIL.to_bytes(8, "little") + bytes(8) + words) for words in around(further)]
+    for digit, entry in itertools.product(range(digits), (0, 1, 40)):
+        rest = sampler.p[digit][entry] * 2**62 - sampler.counts[digit][entry]
+        drawn += [(digit, entry.to_bytes(8, "little") + words) for words in around(rest)]
+    for digit, words in drawn:
+        assert compare(sampler, native, 1, with_rest(digits, digit) + words + more)[2] == 1
+
+
+def test_a_threshold_that_256_bits_do_not_tell_from_a_half() -> None:
+    # Two entries of the second page have half of it each, but for exp(-250).
+    law = ("staircase", Fraction(250), (70, 65))
+    sampler, native = paged(*law), _native.Sampler(*law)
+    threshold = (sampler.entries[1][0] * 2**62 - sampler.entry_counts[1][0]) / 2
+    assert 0 < Fraction(1, 2) - threshold < 2.0**-280
+    for words in around(threshold):
+        assert compare(sampler, native, 1, with_rest(2, 1) + bytes(8) + words + stream("more", 4096))[2] == 1
+
+
+@pytest.mark.parametrize("n", [8, 9, 255, 256])
+def test_few_samples_and_many_equal_the_specification(n: int) -> None:
+    # The further words of tails follow those of all blocks that are taken together.
+    compare(Trials("laplace", Fraction(400), 2), NATIVE["laplace"](400, design=(29, 2)), n, stream("few", 1 << 18))
 
 
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)

@@ -80,6 +80,10 @@ def test_a_choice_equals_the_specification(mechanism: Any, choose: Any, name: st
         compare(mechanism, scores, choose, stream(f"{mechanism} {name} {count} {i}"))
 
 
+def test_many_candidates_take_one_attempt_more() -> None:
+    compare(Exponential(epsilon=1.0), scores_of("near", 2**17 + 1), Selection.softmax, stream("many"))
+
+
 def test_top_k_equals_the_specification() -> None:
     for count in (5, 40, 2100):
         mechanism = TopK(k=5, epsilon=2.0)

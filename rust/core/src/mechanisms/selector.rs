@@ -116,6 +116,15 @@ impl Selector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mechanisms::{Exponential, ReportNoisyMax, TopK};
+
+    #[test]
+    fn the_best_by_far_is_released() {
+        let scores = [0.0, 1000.0, 2000.0]; // each chance of another choice is below exp(-200)
+        assert_eq!(Exponential::new(1.0, 1.0, false).unwrap().release(&scores), Ok(2));
+        assert_eq!(ReportNoisyMax::new(1.0, 1.0, false).unwrap().release(&scores), Ok(2));
+        assert_eq!(TopK::new(2, 1.0, 1.0, false).unwrap().release(&scores), Ok(vec![2, 1]));
+    }
 
     #[test]
     fn the_scale_is_that_of_the_definition() {

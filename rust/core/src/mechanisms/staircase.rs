@@ -84,7 +84,7 @@ mod tests {
     /// The mean magnitude for each inner width, term by term; and the ratio of neighbours that are up to a width apart.
     #[test]
     fn the_noise_is_private_and_has_the_least_error() {
-        for (epsilon, width) in [(1.0, 1i64), (1.0, 9), (3.0, 40), (0.5, 7), (12.0, 60)] {
+        for (epsilon, width) in [(1.0, 1i64), (1.0, 9), (3.0, 40), (4.0, 50), (0.5, 7), (12.0, 60)] {
             let density = |x: i64, inner: i64| (-epsilon * ((x.abs() + width - inner) / width) as f64).exp();
             let reach = (60.0 / epsilon) as i64 * width + width;
             let mean = |inner| {

@@ -186,6 +186,16 @@ mod tests {
     }
 
     #[test]
+    fn a_word_that_equals_the_first_digits_leaves_it_to_the_others() {
+        let law = Law { epsilon: 1.0, turn: (0.0, 0.0), start: (1.0, 0.0), last: (1.0, 0.0) };
+        let mut selection = TruncatedGeometric { law, words: WordBuffer::of_word(3) };
+        // The rest of the last one is 1 - 2^-51.
+        for (digits, heads) in [(2.0, false), (3.0, false), (4.0, true), (4f64.next_down(), true)] {
+            assert_eq!(selection.toss(digits / WORD), Ok(heads), "{digits}");
+        }
+    }
+
+    #[test]
     fn coins_are_thrown_with_their_probability() {
         let law =
             Law { epsilon: 1.0, turn: (0.0, 0.0), start: (1.0, 0.75), last: (1.0, core::f64::consts::LN_2 * 30.0) };

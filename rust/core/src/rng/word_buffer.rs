@@ -75,6 +75,14 @@ impl WordBuffer {
         (self.given, self.process) = (0, process);
         Ok(())
     }
+
+    /// A store of one word, again and again.
+    #[cfg(test)]
+    pub(crate) fn of_word(word: u64) -> Self {
+        let mut buffer = Self::new().expect("random numbers");
+        buffer.bytes.chunks_exact_mut(8).for_each(|bytes| bytes.copy_from_slice(&word.to_le_bytes()));
+        buffer
+    }
 }
 
 impl fmt::Debug for WordBuffer {

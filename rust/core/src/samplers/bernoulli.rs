@@ -163,7 +163,7 @@ mod tests {
         for numerator in 0..=1u32 << 10 {
             let p = f64::from(numerator) / 1024.0;
             let coin = Bernoulli::new(p).unwrap();
-            assert_eq!(coin.threshold << (10 - coin.planes), u64::from(numerator));
+            assert_eq!((coin.p(), coin.threshold << (10 - coin.planes)), (p, u64::from(numerator)));
             if numerator % 31 == 1 {
                 let heads = (0..1 << coin.planes).filter(|&u| toss(p, coin.planes, u, &[]).0.unwrap()).count();
                 assert_eq!(heads as u64, coin.threshold);

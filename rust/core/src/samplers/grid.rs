@@ -152,6 +152,7 @@ mod tests {
 
     use super::*;
     use crate::instruction_set::InstructionSet;
+    use crate::params::Ratio;
 
     fn exact(x: f64) -> BigRational {
         BigRational::from_float(x).unwrap()
@@ -277,7 +278,14 @@ mod tests {
         for (length, steps) in [(0.5, 1), (0.500_001, 2), (5e-324, 1), (0.0, 0), (1e6, 2_000_000)] {
             assert_eq!(grid.steps_vartime(length), Some(steps));
         }
-        assert_eq!(grid.steps_vartime(1e300), None);
+        assert_eq!([2f64.powi(99), 1e300].map(|length| grid.steps_vartime(length)), [None; 2]);
         assert_eq!(Grid { exponent: 900 }.steps_vartime(5e-324), Some(1), "an underflow still counts as a step");
+    }
+
+    #[test]
+    fn scales_up_to_2_to_the_42_are_near() {
+        for (steps, reach) in [(1 << 42, Reach::Near), ((1 << 42) + 1, Reach::Far)] {
+            assert_eq!(reach_of(Scale::on_fine_grid(Ratio::new(steps, 1).unwrap()).unwrap()), reach);
+        }
     }
 }
