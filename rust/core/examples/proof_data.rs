@@ -9,7 +9,7 @@ use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, IntegerNoise, Layout};
 use dpnoise_kernels::arch::alias::{self, DIGIT_BYTES, Drawn, NUMBERS, REST};
 use dpnoise_kernels::arch::instruction_set::InstructionSet;
-use dpnoise_kernels::arch::trials::{self, TAIL, TRIALS, Tables, Trials};
+use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Sides, TAIL, TRIALS, Tables, Trials};
 
 /// How files begin.
 const HEAD: &str = "From Coq Require Import ZArith List Floats Uint63.\nFrom Dpnoise Require Import Model Sound.\nImport ListNotations.\n";
@@ -46,21 +46,44 @@ enum Outcome {
     Tail,
 }
 
-fn outcome(set: InstructionSet, tables: &Tables, bin: u32, offset: u64, accept: u64) -> (Outcome, i64) {
-    let mut words = bin.to_le_bytes().repeat(TRIALS);
-    words.extend(offset.to_le_bytes()[..tables.layout.offset_bytes()].repeat(TRIALS));
-    words.extend(accept.to_le_bytes().repeat(TRIALS));
+/// The bin, offset and acceptance words of a trial.
+type Trial = (u32, u64, u64);
+
+/// What the trials of a block come to.
+fn outcomes(set: InstructionSet, tables: &Tables, block: &[Trial]) -> Vec<(Outcome, i64)> {
+    let mut words = Vec::from_iter(block.iter().flat_map(|trial| trial.0.to_le_bytes()));
+    words.extend(block.iter().flat_map(|trial| trial.1.to_le_bytes().into_iter().take(tables.layout.offset_bytes())));
+    words.extend(block.iter().flat_map(|trial| trial.2.to_le_bytes()));
     let (mut all, mut packed) = (Trials::default(), [0; TRIALS]);
     trials::run(set, tables, &words, &mut all, &mut packed);
-    assert!(
-        [all.accepted, all.undecided, all.tail].iter().all(|mask| [0, u64::MAX].contains(mask)),
-        "every lane is alike"
-    );
-    match (all.accepted, all.undecided, all.tail) {
-        (0, 0, 0) => (Outcome::Rejected, all.values[0]),
-        (_, 0, 0) => (Outcome::Accepted, packed[0]),
-        (0, _, 0) => (Outcome::Undecided, all.values[0]),
+    let mut packed = packed.into_iter();
+    let outcome = |i: usize| match [all.accepted, all.undecided, all.tail].map(|mask| mask >> i & 1) {
+        [0, 0, 0] => (Outcome::Rejected, all.values[i]),
+        [_, 0, 0] => (Outcome::Accepted, packed.next().expect("a value")),
+        [0, _, 0] => (Outcome::Undecided, all.values[i]),
         _ => (Outcome::Tail, 0),
+    };
+    (0..block.len()).map(outcome).collect()
+}
+
+/// What a trial comes to, in all lanes of a block.
+fn outcome(set: InstructionSet, tables: &Tables, trial: Trial) -> (Outcome, i64) {
+    let all = outcomes(set, tables, &[trial; TRIALS]);
+    assert!(all.iter().all(|one| one == &all[0]), "every lane is alike");
+    all[0]
+}
+
+/// What the exact decision takes a trial for is what the kernel proposes: by a bin's values and its size, these fix it.
+fn check_proposal(tables: &Tables, (bin, offset, accept): Trial, (outcome, value): (Outcome, i64)) {
+    let proposal = trials::proposal(tables, bin, offset, accept);
+    assert_eq!(proposal.bin == TAIL, outcome == Outcome::Tail, "{proposal:?}");
+    if outcome != Outcome::Tail {
+        let (start, e) = Layout::bin_start(proposal.bin as u32);
+        let in_bin = (proposal.magnitude >> tables.layout.shift) - start;
+        let copies = u32::from(tables.sides == Sides::Folded && tables.layout.shift == 0 && proposal.magnitude > 0);
+        assert!(proposal.value() == value && in_bin >> e == 0, "{proposal:?}");
+        assert_eq!(proposal.amplitude, tables.amplitude << (e + copies), "{proposal:?}");
+        assert_eq!((proposal.weight, proposal.uniform), (tables.weights[proposal.bin], accept >> 1), "{proposal:?}");
     }
 }
 
@@ -124,7 +147,7 @@ fn trials() -> String {
         // Bin word, upper and lower half of the offset and of the acceptance word; outcome where operations are rounded one by
         // one, and where they are fused; whether the value is negative, and its magnitude.
         writeln!(code, "Definition rows{i} : list int := [").unwrap();
-        let mut rows = BTreeSet::new();
+        let (mut rows, mut known) = (BTreeSet::new(), Vec::new());
         for proposal in 0.. {
             if rows.len() >= ROWS && proposal > 66 {
                 break;
@@ -140,9 +163,12 @@ fn trials() -> String {
             let offset = if tables.layout.offset_bytes() == 4 { offset & u64::from(u32::MAX) } else { offset };
             let mut add = |uniform: u64| {
                 let accept = uniform << 1 | sign;
-                let results: Vec<_> = sets.iter().map(|&set| outcome(set, tables, bin, offset, accept)).collect();
+                let trial = (bin, offset, accept);
+                let results: Vec<_> = sets.iter().map(|&set| outcome(set, tables, trial)).collect();
                 assert!(results[1..].iter().all(|result| result == &results[1]), "{results:?}");
                 assert!(results.iter().all(|&(_, value)| value == results[0].1), "{results:?}");
+                check_proposal(tables, trial, results[1]);
+                known.push((trial, [results[0], results[1]]));
                 let [half, rest] = [|word: u64| word >> 32, |word: u64| word & u64::from(u32::MAX)];
                 let (kinds, value) = ([results[0].0, results[1].0].map(|kind| kind as u8), results[0].1);
                 rows.insert(format!(
@@ -164,12 +190,20 @@ fn trials() -> String {
                     let (mut low, mut high) = (0, (1 << 63) - 1);
                     while high - low > 1 {
                         let middle = low + (high - low) / 2;
-                        let (outcome, _) = outcome(set, tables, bin, offset, middle << 1 | sign);
+                        let (outcome, _) = outcome(set, tables, (bin, offset, middle << 1 | sign));
                         if beyond(outcome) { high = middle } else { low = middle }
                     }
                     add(low);
                     add(high);
                 }
+            }
+        }
+        // Beside others a trial comes to the same.
+        for block in [TRIALS, FEW_TRIALS].iter().flat_map(|&size| known.chunks_exact(size)) {
+            let trials: Vec<_> = block.iter().map(|&(trial, _)| trial).collect();
+            for (j, &set) in sets.iter().enumerate() {
+                let alone: Vec<_> = block.iter().map(|(_, results)| results[j.min(1)]).collect();
+                assert_eq!(outcomes(set, tables, &trials), alone, "{}", set.name());
             }
         }
         writeln!(code, "{}]%uint63.", Vec::from_iter(rows).join(";\n")).unwrap();
