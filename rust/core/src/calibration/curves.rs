@@ -84,21 +84,3 @@ const TAIL_BITS: u64 = 1154;
 pub(crate) fn smaller(a: Ball, b: Ball) -> Ball {
     if (&a - &b).is_negative() { a } else { b }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Bound 2 of `calibration.md`, where it is the smaller one.
-    #[test]
-    fn the_second_bound_for_vectors_is_that_of_the_theorem() {
-        let ball = |x| Ball::from_f64(x, 256);
-        let (sigma, distance, count) = (50.0, 30.0, 1000.0);
-        let v = 1.0 / (24.0 * sigma * sigma);
-        let r = (0.6932f64 * (2.0 * count + 4.0 * 1154.0)).sqrt() + distance / sigma;
-        let loss = count * v + r * r * v; // theta is far below 2^-1000
-        let expected = (count * v).exp() * continuous(&ball(1.0 - loss), &ball(sigma / distance)).upper_f64();
-        let found = vector(&ball(1.0), &ball(sigma), &ball(distance), count as u64).upper_f64();
-        assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
-    }
-}
