@@ -80,9 +80,11 @@ def cases() -> list[tuple[PrivacyLoss, Floats, Floats]]:
     """Losses, and two laws of a mechanism that they must dominate."""
     response = np.array([1.0, math.exp(-0.8)]) / (1 + math.exp(-0.8))
     failing = np.array([0.01, 0.0, *(0.99 * response)])
+    off = np.array([1.0, math.exp(-0.80003)]) / (1 + math.exp(-0.80003))  # between two points of the grid of losses
     found = [
         (ApproximateLoss(0.8), response, response[::-1]),
         (ApproximateLoss(0.8, 0.01), failing, failing[[1, 0, 3, 2]]),
+        (ApproximateLoss(0.80003), off, off[::-1]),
         (ApproximateLoss(1.0), laplace_law(3.0, 0, 100), laplace_law(3.0, 3, 100)),
         (DiscreteLaplaceLoss(0.8, 1), laplace_law(1.25, 0, 60), laplace_law(1.25, 1, 60)),
         (DiscreteLaplaceLoss(1.5, 6), laplace_law(4.0, 0, 150), laplace_law(4.0, 6, 150)),
@@ -141,6 +143,33 @@ def test_losses_are_tight_and_less_would_be_found(loss: PrivacyLoss, first: Floa
     }
     account = accountant("pld", less[type(loss)]())
     assert any(account.delta(epsilon) < both(first, second, epsilon) - 1e-12 for epsilon in EPSILONS)
+
+
+def test_the_losses_of_laplace_noise_are_those_of_dp_accounting() -> None:
+    """Continuous noise for two steps more; and noise of one step is randomised response, whatever the order."""
+    widened = LaplaceLoss(1.5, 6)
+    library = dp_accounting.rdp.RdpAccountant().compose(dp_accounting.LaplaceDpEvent(1 / 2.0))
+    assert np.allclose(divergences(widened, library.orders), library.rdp, rtol=1e-12)
+    continuous = privacy_loss_distribution.from_laplace_mechanism(1.0, sensitivity=2.0)
+    for epsilon in EPSILONS:
+        assert widened.pld(1).get_delta_for_epsilon(epsilon) == continuous.get_delta_for_epsilon(epsilon)
+    for epsilon in (1e-3, 0.80003):
+        discrete, response = DiscreteLaplaceLoss(epsilon, 1), ApproximateLoss(epsilon)
+        assert np.allclose(divergences(discrete, library.orders), divergences(response, library.orders), rtol=1e-12)
+        exact = math.tanh(epsilon / 2)
+        assert discrete.pld(1).get_delta_for_epsilon(0.0) == pytest.approx(exact, rel=1e-9)
+    for loss, order in ((1e-30, 2.0), (200.0, 1e4)):  # too small or too large for the formula
+        assert LaplaceLoss(loss, 1).divergence(order) == ApproximateLoss(loss).divergence(order)
+
+
+@pytest.mark.parametrize("order", [2.0, 32.0])
+def test_tiny_losses_have_divergences(order: float) -> None:
+    """To the second order they are that of Gaussian noise, times the square of the sampling rate."""
+    for loss in (ApproximateLoss(1e-15), LaplaceLoss(1e-15, 2**50), DiscreteLaplaceLoss(1e-15, 9)):
+        assert loss.divergence(order) == pytest.approx(order * 1e-30 / 2, rel=1e-6, abs=0)
+    sampled = DiscreteGaussianLoss(1e9, 1.0).sampled(1e-6)
+    assert sampled.divergence(order) == pytest.approx(order * 1e-30 / 2, rel=1e-6, abs=0)
+    assert DiscreteGaussianLoss(4.0, 4.0).sampled(1e-60).divergence(order) > 0
 
 
 # --- vectors -----------------------------------------------------------------------------------------------------
@@ -234,6 +263,9 @@ def test_the_slack_counts_every_value_that_moves() -> None:
     one = DiscreteGaussianLoss(0.8, 1.0)._smoothing_slack
     for count in range(1, 1000):
         assert DiscreteGaussianLoss(0.8, math.sqrt(count))._smoothing_slack == count * one
+    assert DiscreteGaussianLoss(0.8, 1.0, rounded=True)._smoothing_slack == 2**40 * one, "of any array"
+    assert DiscreteGaussianLoss(0.8, 1.4).pld_slack == 2e-30, "one value moves, by one step"
+    assert DiscreteGaussianLoss(0.8, 1.5).pld_slack == 2 * one
 
 
 # --- the divergences ---------------------------------------------------------------------------------------------
@@ -405,6 +437,7 @@ def test_slack_and_failures_are_paid_for_by_as_much_as_needed(method: Any) -> No
     assert accountant(method, Inexact(0.5, 1.0), 4).delta(0.0) == 1.0
     failing = accountant(method, DiscreteGaussianLoss(4.0, 1.0)).compose(PrivacyCost(0.0, 0.01))
     assert failing.epsilon(0.02) == pytest.approx(exact.epsilon(0.01 / 0.99))
+    assert failing.delta(0.5) == pytest.approx(0.01 + 0.99 * exact.delta(0.5), rel=1e-9)
     for account in (failing, Accountant(method=method).compose(PrivacyCost(0.1, 0.01))):
         assert account.epsilon(0.009) == math.inf
 
@@ -434,12 +467,17 @@ def test_sampling_costs_less(method: Any) -> None:
         (
             lambda: Accountant().compose(0.1),
             TypeError,
-            "mechanism must be a mechanism of dpnoise, a PrivacyCost or",
+            "mechanism must be a mechanism of dpnoise, a PrivacyCost or a PrivacyLoss, got float",
         ),  # type: ignore[arg-type]
         (lambda: LaplaceLoss(math.inf, 1), ParameterError, "epsilon must be positive and finite, got inf"),
         (lambda: DiscreteGaussianLoss(0.0, 1.0), ParameterError, "sigma must be positive and finite, got 0.0"),
         (lambda: Accountant().compose(PrivacyCost(0.1), 0), ParameterError, "count must be an integer from 1 to"),
         (lambda: Accountant().compose(PrivacyCost(0.1), 1.0), TypeError, "count must be an int, got float"),  # type: ignore[arg-type]
+        (lambda: Accountant().compose(PrivacyCost(0.1), 2**53), ParameterError, "count must be .* to 9007199254740991"),
+        (lambda: Accountant().compose(PrivacyCost(0.1), sample_rate=1.5), ParameterError, "sample_rate must be from 2"),
+        (lambda: Accountant().compose(PrivacyCost(0.1), sample_rate="1"), TypeError, "^sample_rate must be a number"),  # type: ignore[arg-type]
+        (lambda: Accountant().epsilon("1"), TypeError, "^delta must be a number, got str"),  # type: ignore[arg-type]
+        (lambda: Accountant().delta("1"), TypeError, "^epsilon must be a number, got str"),  # type: ignore[arg-type]
         (
             lambda: Accountant().compose(PrivacyCost(0.1), sample_rate=0.0),
             ParameterError,
@@ -459,6 +497,11 @@ def test_sampling_costs_less(method: Any) -> None:
             lambda: Accountant().compose(Laplace(epsilon=300.0)),
             ParameterError,
             r"mechanism must have a loss of at most 200 for 'pld', got Laplace\(epsilon=300\.0",
+        ),
+        (
+            lambda: accountant("pld", DiscreteGaussianLoss(7.0, 80.0)),
+            ParameterError,
+            "mechanism must have a loss of at most 200 for 'pld', got Disc",
         ),
         (
             lambda: Accountant().compose(PrivacyCost(1.0)).compose(PrivacyCost(0.01), 10**9),
@@ -486,6 +529,17 @@ def test_sampling_costs_less(method: Any) -> None:
 def test_bad_parameters(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_limits_of_loss_distributions() -> None:
+    """Noise with a loss of 195 and a divergence of order 2 of 123.5: of four such releases it is 494."""
+    nearly = Accountant().compose(DiscreteGaussianLoss(7.2, 80.0), 4)
+    with pytest.raises(ParameterError, match="count must be smaller for 'pld'"):
+        nearly.compose(PrivacyCost(10.0))
+    quiet = accountant("pld", DiscreteGaussianLoss(40.0, 1.0))
+    assert quiet.epsilon(2.1e-13) < math.inf
+    with pytest.raises(ParameterError, match=r"where rounding decides, got 1\.9e-13"):
+        quiet.epsilon(1.9e-13)
 
 
 def test_without_dp_accounting_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,9 +586,9 @@ def test_arrays_on_a_coarse_grid_cost_what_the_accountant_says(method: Any) -> N
 
 
 def test_the_largest_loss_of_a_bounded_range_has_its_delta() -> None:
-    for below in (0.5e-4, 1.5e-4, 1e-3):
+    for below in (0.5e-4, 1.5e-4, 1e-3, 1.5):
         exact = math.expm1(-below / 2) ** 2 / -math.expm1(-1.0)
-        assert exact <= accountant("pld", BoundedRangeLoss(1.0)).delta(1.0 - below) < exact + 1e-7
+        assert exact <= BoundedRangeLoss(1.0).pld(1).get_delta_for_epsilon(1.0 - below) + 1e-13 < exact + 1e-7
 
 
 def test_losses_round_against_privacy() -> None:
@@ -547,7 +601,10 @@ def test_losses_check_their_numbers():
         (lambda: DiscreteGaussianLoss(sigma=np.float64(-4.0), sensitivity=1.0), "sigma must be positive and finite"),
         (lambda: DiscreteGaussianLoss(sigma=4.0, sensitivity=math.nan), "sensitivity must be positive and finite"),
         (lambda: LaplaceLoss(epsilon=Fraction(-1), sensitivity=1), "epsilon must be positive and finite"),
-        (lambda: LaplaceLoss(epsilon=1.0, sensitivity=0), "sensitivity must be an integer from 1"),
+        (
+            lambda: LaplaceLoss(epsilon=1.0, sensitivity=0),
+            r"sensitivity must be .* from 1 to 9223372036854775807",
+        ),
         (lambda: LaplaceLoss(epsilon=1.0, sensitivity=1).sampled(2), "sample_rate must be from 2"),
     ]:
         with pytest.raises(ParameterError, match=message):

@@ -249,6 +249,9 @@ def test_it_is_never_worse_than_adding_up() -> None:
         ({"count": 2, "epsilon": -1.0}, ParameterError, r"epsilon must be zero or more and finite, got -1\.0"),
         ({"count": 2, "delta": 0.1, "method": "best"}, ParameterError, "method must be 'optimal' or 'drv', got 'best'"),
         ({"count": 9, "epsilon": 0.1, "method": "drv"}, ParameterError, "epsilon must be larger for 9 releases of"),
+        ({"cost": PrivacyCost(1e300), "count": 2, "epsilon": 1.0}, ParameterError, "epsilon must be larger for 2"),
+        ({"count": 2, "delta": "1"}, TypeError, "^delta must be a number, got str"),
+        ({"count": 2, "epsilon": "1"}, TypeError, "^epsilon must be a number, got str"),
     ],
 )
 def test_bad_compositions(arguments: Any, error: type[Exception], message: str) -> None:
@@ -327,16 +330,20 @@ def test_the_extremes_of_zcdp() -> None:
     assert zcdp_delta(1e300, epsilon=1.0) == 1.0
     assert 0 <= zcdp_epsilon(5e-324, delta=5e-324) < 1e-140
     assert zcdp_epsilon(1e308, delta=1e-9) > 1e308
+    near = 100 / 3
+    assert near > Fraction(100, 3), "it is rounded down"
+    assert zcdp_delta(10.0, epsilon=Fraction(100, 3)) == zcdp_delta(10.0, epsilon=math.nextafter(near, 0))
+    assert zcdp_delta(10.0, epsilon=near) < zcdp_delta(10.0, epsilon=math.nextafter(near, 0))
     largest = sys.float_info.max
     found = [pure_zcdp_rho(epsilon) for epsilon in (0.0, 1e-200, 1e200, largest)]
     assert found == [0.0, 5e-324, math.nextafter(1e200, math.inf), largest]
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.5, 1.0, 5.0, 30.0, 1e4, 1.1e4])
+@pytest.mark.parametrize("epsilon", [1e-30, 1e-18 / 7, 0.1, 0.5, 1.0, 5.0, 30.0, 1e4])
 def test_the_rho_of_pure_privacy_is_the_smallest_one(epsilon: float) -> None:
     """For the mechanism that dominates all, randomised response, and every order."""
     rho = pure_zcdp_rho(epsilon)
-    with mpmath.workdps(60):
+    with mpmath.workdps(200):
         exact = mpmath.mpf(epsilon) * mpmath.tanh(mpmath.mpf(epsilon) / 2)
         assert exact <= rho <= exact * (1 + mpmath.mpf(2) ** -51)
 
@@ -365,6 +372,22 @@ def test_the_rho_of_pure_privacy_is_the_smallest_one(epsilon: float) -> None:
 def test_bad_conversions(call: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("rho", lambda x: zcdp_epsilon(x, delta=0.1)),
+        ("delta", lambda x: zcdp_epsilon(1.0, delta=x)),
+        ("rho", lambda x: zcdp_delta(x, epsilon=1.0)),
+        ("epsilon", lambda x: zcdp_delta(1.0, epsilon=x)),
+        ("epsilon", lambda x: zcdp_rho(epsilon=x, delta=0.1)),
+        ("sample_rate", lambda x: amplify_by_poisson_sampling(PrivacyCost(1.0), sample_rate=x)),
+    ],
+)
+def test_what_is_no_number_is_named(name: str, call: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{name} must be a number, got str"):
+        call("1")
 
 
 # --- groups and samples ------------------------------------------------------------------------------------------
@@ -424,6 +447,7 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
     ("call", "error", "message"),
     [
         (lambda c: group_privacy(c, 0), ParameterError, "size must be an integer from 1 to"),
+        (lambda c: group_privacy(PrivacyCost(1e-30), 2**63), ParameterError, r"size must be .* to 9223372036854775807"),
         (lambda c: group_privacy(c, 2.0), TypeError, "size must be an int, got float"),
         (lambda c: group_privacy(PrivacyCost(1e300, 1e-9), 3), ParameterError, "size must be smaller for .*, got 3:"),
         (
@@ -440,7 +464,12 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
         (
             lambda c: amplify_by_sampling_without_replacement(c, size=1, population=0),
             ParameterError,
-            "population must be an integer from 1 to",
+            "population must be an integer from 1 to 9223372036854775807",
+        ),
+        (
+            lambda c: amplify_by_poisson_sampling(PrivacyCost(1.0, relation="substitute"), sample_rate=0.5),
+            ParameterError,
+            "^cost must be for the neighbouring relation of the sample",
         ),
         (
             lambda c: amplify_by_sampling_without_replacement(c, size=3, population=2),

@@ -120,6 +120,7 @@ def test_compositions_refuse_a_mixture_and_keep_what_they_know() -> None:
     assert compose_sequential([any_one, other]).relation == REPLACE
     assert compose_sequential([any_one]).relation is None
     assert accounting.compose_advanced(other, 3, epsilon=3.0).relation == REPLACE
+    assert accounting.compose_advanced(other, 3, delta=0.5).relation == REPLACE
     assert accounting.group_privacy(one, 2).relation == ADD
     assert accounting.amplify_by_poisson_sampling(any_one, sample_rate=0.5).relation == ADD
     assert accounting.amplify_by_sampling_without_replacement(other, size=1, population=2).relation == REPLACE

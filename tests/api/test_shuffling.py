@@ -127,8 +127,9 @@ def test_deltas_that_need_no_epsilon():
 
 
 def test_it_is_never_more_than_the_local_epsilon():
-    alone = amplify_by_shuffling(PrivacyCost(5.0), n=2, delta=1e-9)
-    assert (alone.epsilon, alone.bound) == (5.0, "local")
+    for epsilon0 in (5.0, 32.0):
+        alone = amplify_by_shuffling(PrivacyCost(epsilon0), n=2, delta=1e-9)
+        assert (alone.epsilon, alone.bound) == (epsilon0, "local")
     assert shuffled(5e-324, 10**6, 1e-9) == 5e-324
     assert local.RandomizedResponse(epsilon=2.0**-20).shuffled_cost(n=10**6, delta=1e-9).epsilon < 2.0**-30
     assert shuffled(1.0, 10**6, 5e-324) == 1.0

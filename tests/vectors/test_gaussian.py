@@ -171,7 +171,7 @@ def test_no_shift_of_a_vector_exceeds_the_bound(square: int, count: int) -> None
     ("sigma", "distance", "count"), [(3.0, 2.5, 5), (50.0, 30.0, 1000), (1.0625, 100.0, 1000), (0.9, 100.0, 1000)]
 )
 def test_the_bound_for_vectors_is_the_smaller_of_two(sigma: float, distance: float, count: int) -> None:
-    """Both as in calibration.md. The second one needs a sigma above 1, and is then the smaller one but for few values."""
+    """Both as in calibration.md. The second one needs a sigma above 1, and is then smaller but for few values."""
     mechanism = DiscreteGaussian(rho=distance**2 / (2 * sigma**2), sensitivity=distance)
     with mpmath.workdps(60):
         exact = mpmath.mpf(mechanism.scale)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from dpnoise._errors import ParameterError, require
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import ByName, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
-from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, Mechanism, PrivacyLoss
+from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, Mechanism, PrivacyLoss, dp_accounting
 from dpnoise.sensitivity import Relation, check_relation
 
 _WIDEST: Final = 200.0  # the loss of a release
@@ -71,7 +71,7 @@ class Accountant(ByName):
         check_relation(relation)
         if method not in ("pld", "rdp"):
             raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")
-        require("dp_accounting", "accounting")
+        dp_accounting()
         self._method = method
         self._relation = relation
         self._counts: Counter[PrivacyLoss] = Counter()
@@ -110,7 +110,7 @@ class Accountant(ByName):
         if not SMALLEST_RATE <= rate <= 1:
             raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
         loss = _loss_of(mechanism)
-        check_same_relation("mechanism", getattr(mechanism, "relation", None), self._relation, "accountant")
+        check_same_relation("mechanism", mechanism.relation, self._relation, "accountant")
         if rate < 1:
             if self._relation == "substitute":
                 raise ParameterError(
@@ -210,7 +210,7 @@ class Accountant(ByName):
     def _distribution(self) -> Any:
         """Compose equal releases by one power of a Fourier transform; the result is kept until more are added."""
         if self._composed is None:
-            composed = require("dp_accounting", "accounting").pld.privacy_loss_distribution.identity()
+            composed = dp_accounting().pld.privacy_loss_distribution.identity()
             for loss, count in self._counts.items():
                 composed = composed.compose(loss.pld(count))
             self._composed = composed
@@ -229,7 +229,7 @@ class Accountant(ByName):
 
 
 def _rdp() -> Any:
-    return require("dp_accounting", "accounting").rdp.rdp_privacy_accountant
+    return dp_accounting().rdp.rdp_privacy_accountant
 
 
 def _loss_of(mechanism: Any) -> PrivacyLoss:

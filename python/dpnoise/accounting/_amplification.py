@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, Overflow
 
 from dpnoise import _native
@@ -206,8 +206,6 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> Shuffled
 
 def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
     check_same_relation("cost", cost.relation, relation, "sample")
-    if share == 1:
-        return replace(cost, relation=relation)
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is negligible

@@ -36,15 +36,12 @@ def pure_zcdp_rho(epsilon: float) -> float:
     >>> round(pure_zcdp_rho(0.5), 4), round(pure_zcdp_rho(5.0), 4)
     (0.1225, 4.9331)
     """
-    epsilon = PrivacyCost(epsilon).epsilon
-    loss = Decimal(epsilon)
-    if epsilon > 10**4:
-        return min(math.nextafter(epsilon, math.inf), float_info.max)  # tanh is below 1
+    loss = Decimal(PrivacyCost(epsilon).epsilon)
     with precise(QUICK):
-        if epsilon < 10**-20:
+        if loss < Decimal("1e-20"):
             return above(loss * loss / 2)  # tanh is below its argument
-        grown = loss.exp()
-        return above(loss * (grown - 1) / (grown + 1))
+        shrunk = (-loss).exp()
+        return min(above(loss * (1 - shrunk) / (1 + shrunk)), float_info.max)  # tanh is below 1
 
 
 def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float:
@@ -156,9 +153,8 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
     _check_method(method)
     if epsilon == 0:
         raise ParameterError("epsilon must be positive and finite, got 0.0")
-    low, high = 0.0, min(epsilon + 1.0, float_info.max)
-    while high < float_info.max and zcdp_epsilon(high, delta=delta, method=method) <= epsilon:
-        low, high = high, min(2 * high, float_info.max)
+    # A rho of 40 more is too large, as ln(1/delta) is at least 2**-53: see the proof page.
+    low, high = 0.0, min(epsilon + 40.0, float_info.max)
     while (middle := low + (high - low) / 2) not in (low, high):
         if zcdp_epsilon(middle, delta=delta, method=method) <= epsilon:
             low = middle

@@ -84,8 +84,8 @@ class PrivacyLoss(ABC):
 
     @property
     def rho(self) -> float:
-        """The parameter of zero-concentrated differential privacy, rounded up; infinity when there is none."""
-        return pure_zcdp_rho(self.epsilon) if self.epsilon < math.inf else math.inf
+        """The parameter of zero-concentrated differential privacy, rounded up."""
+        return pure_zcdp_rho(self.epsilon)
 
     @property
     def rdp_slack(self) -> float:
@@ -206,7 +206,7 @@ class BoundedRangeLoss(PrivacyLoss):
         end = math.ceil(self.epsilon / _INTERVAL)
         points = np.arange(-end, end + 1)
         half = np.minimum(0.0, (points * _INTERVAL - self.epsilon) / 2)
-        between = np.expm1(half) ** 2 / -math.expm1(-self.epsilon) if self.epsilon else 0.0 * half
+        between = np.expm1(half) ** 2 / -math.expm1(-self.epsilon)
         inside = points * _INTERVAL > -self.epsilon
         return _connected(points, np.where(inside, between, -np.expm1(points * _INTERVAL)), count)
 
@@ -342,7 +342,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         if self.sample_rate == 1:
             return all_data
         if order % 1 or order > 2**10:
-            library = require("dp_accounting", "accounting")
+            library = dp_accounting()
             event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
             return float(library.rdp.RdpAccountant([order]).compose(event).rdp[0])
         exponent = Fraction(self.sensitivity) ** 2 / (variance - Fraction(self._smoothing))
@@ -436,16 +436,20 @@ def _upward(exact: Decimal | Fraction) -> float:
     return max(up(exact), at_least(exact))
 
 
+def dp_accounting() -> Any:
+    return require("dp_accounting", "accounting")
+
+
 def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:
     """Make the loss distribution of a kind of noise by dp-accounting, which names the scale differently."""
-    make = getattr(require("dp_accounting", "accounting").pld.privacy_loss_distribution, f"from_{noise}_mechanism")
+    make = getattr(dp_accounting().pld.privacy_loss_distribution, f"from_{noise}_mechanism")
     return make(scale, value_discretization_interval=_INTERVAL, sampling_prob=sample_rate, **options)
 
 
 def _connected(points: NDArray[np.int64], deltas: Floats, count: int) -> Any:
     """Make a distribution of losses from the smallest deltas at some points of the grid, the last of which has none."""
-    library = require("dp_accounting", "accounting").pld
-    deltas = np.clip(deltas, 0.0, 1.0)
+    library = dp_accounting().pld
+    deltas = np.maximum(deltas, 0.0)  # they may be rounded to less
     deltas[-1] = 0.0
     pmf = library.pld_pmf.create_pmf_pessimistic_connect_dots(_INTERVAL, points, np.minimum.accumulate(deltas))
     return _repeated(library.privacy_loss_distribution.PrivacyLossDistribution(pmf), count)
