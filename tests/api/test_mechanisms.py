@@ -12,7 +12,18 @@ import pytest
 from scipy import stats
 
 import dpnoise
-from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, PrivacyCost, hazmat, samplers
+from dpnoise import (
+    AboveThreshold,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PrivacyCost,
+    Skellam,
+    TruncatedDiscreteGaussian,
+    hazmat,
+    samplers,
+)
 
 NOT_FINITE = "x must be finite: no NaN and no infinity"
 
@@ -124,7 +135,7 @@ def test_what_a_gaussian_costs() -> None:
             0.5,
             1.0,
         )
-        with pytest.raises(dpnoise.ParameterError, match=r"^delta must be given for a cost, got None: rho=0.5 has an"):
+        with pytest.raises(dpnoise.ParameterError, match=rf"^delta must be given .*: rho=0.5 .*say {kind.__name__}\("):
             concentrated.cost  # noqa: B018 - it raises
         both = kind(rho=0.5, delta=1e-6)
         assert both.cost == PrivacyCost(both.epsilon, 1e-6)
@@ -332,6 +343,12 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         (lambda: DiscreteGaussian(rho=1e-30), "^rho must be such that sigma is from"),
         (lambda: DiscreteGaussian(epsilon=1e-20, delta=1e-20), "^epsilon must be such that sigma is from"),
         (lambda: DiscreteGaussian(rho=1.0).delta_for(1.0, 0), "^count must be an integer from 1 to"),
+        (lambda: DiscreteGaussian(rho=1.0).epsilon_for(1e-6, 0), "^count must be an integer from 1 to"),
+        (lambda: TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6).delta_for(1.0, 0), "^count must be an integer"),
+        (lambda: TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6).radius_for(0), "^count must be an integer from 1"),
+        (lambda: Skellam(epsilon=1.0, delta=1e-6, parties=3).delta_for(1.0, -1), "^colluding must be an integer"),
+        (lambda: Skellam(epsilon=1.0, delta=1e-6, parties=3).epsilon_for(0.1, -1), "^colluding must be an integer"),
+        (lambda: AboveThreshold(epsilon=1.0, threshold=0).error(2**53), "^count must be .* to 9007199254740991, got"),
         (lambda: Gaussian(epsilon=10**400, delta=0.1), "^epsilon must be in the range of a float"),
         (lambda: Laplace(epsilon=1.0).scale_for(0), "^count must be an integer from 1 to"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,6 +128,11 @@ def test_each_has_all_that_a_mechanism_has(case: Case) -> None:
     assert missing(case.mechanism) == []
 
 
+def test_a_function_without_a_name_is_shown_by_its_type() -> None:
+    mechanism = stability.StableBootstrap(f=partial(first), epsilon=40.0, delta=0.01)
+    assert repr(mechanism).startswith("StableBootstrap(f=partial,")
+
+
 def test_what_lacks_something_is_found() -> None:
     """The control: a function that releases, and a mechanism without a delta."""
     assert missing(far)[:6] == ["release", "cost", "relation", "epsilon", "delta", "error"]
@@ -204,7 +210,9 @@ def test_each_is_its_parameters(case: Case) -> None:
     assert hash(twin) == hash(mechanism)
     assert repr(twin) == repr(mechanism)
     assert repr(mechanism).startswith(type(mechanism).__name__ + "(")
-    assert " at 0x" not in repr(mechanism), "a function is shown by its name"
+    assert " at 0x" not in repr(mechanism)
+    for name, value in mechanism._values().items():
+        assert not callable(value) or f"{name}={value.__name__}," in repr(mechanism), "a function is shown by its name"
     with pytest.raises((AttributeError, TypeError)):
         mechanism.epsilon = 9.0
     with pytest.raises(TypeError, match=r"takes its parameters by name|positional argument"):
