@@ -51,7 +51,7 @@ type Trial = (u32, u64, u64);
 
 /// What the trials of a block come to.
 fn outcomes(set: InstructionSet, tables: &Tables, block: &[Trial]) -> Vec<(Outcome, i64)> {
-    let mut words = Vec::from_iter(block.iter().flat_map(|trial| trial.0.to_le_bytes()));
+    let mut words: Vec<_> = block.iter().flat_map(|trial| trial.0.to_le_bytes()).collect();
     words.extend(block.iter().flat_map(|trial| trial.1.to_le_bytes().into_iter().take(tables.layout.offset_bytes())));
     words.extend(block.iter().flat_map(|trial| trial.2.to_le_bytes()));
     let (mut all, mut packed) = (Trials::default(), [0; TRIALS]);
@@ -80,7 +80,7 @@ fn check_proposal(tables: &Tables, (bin, offset, accept): Trial, (outcome, value
     if outcome != Outcome::Tail {
         let (start, e) = Layout::bin_start(proposal.bin as u32);
         let in_bin = (proposal.magnitude >> tables.layout.shift) - start;
-        let copies = u32::from(tables.sides == Sides::Folded && tables.layout.shift == 0 && proposal.magnitude > 0);
+        let copies = u32::from(tables.sides == Sides::Folded && proposal.magnitude > 0);
         assert!(proposal.value() == value && in_bin >> e == 0, "{proposal:?}");
         assert_eq!(proposal.amplitude, tables.amplitude << (e + copies), "{proposal:?}");
         assert_eq!((proposal.weight, proposal.uniform), (tables.weights[proposal.bin], accept >> 1), "{proposal:?}");
