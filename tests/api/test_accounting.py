@@ -308,7 +308,7 @@ def test_the_simple_conversion(rho: float, delta: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 30.0, 1e300])
 def test_rho_is_the_largest_but_one(method: Any, epsilon: float) -> None:
     """The largest float may be below the decimal number that it stands for as the budget of a ledger."""
-    for delta in (1e-12, 1e-3):
+    for delta in (1e-12, 1e-3, math.nextafter(1.0, 0.0)):
         rho = zcdp_rho(epsilon=epsilon, delta=delta, method=method)
         largest = math.nextafter(rho, math.inf)
         assert zcdp_epsilon(largest, delta=delta, method=method) <= epsilon
