@@ -75,3 +75,57 @@ Fixpoint is_below (steps : nat) (sides : Z -> (Z * Z) * (Z * Z)) (limbs uniform 
 Definition scaled (by_whole : Z) (bounds : Z * Z) : Z * Z := (fst bounds * by_whole, snd bounds * by_whole)%Z.
 Definition density_bounds (l : law) (at_precision : Z -> constants) (n x : Z) : Z * Z :=
   power (at_precision n) l x (if gaussian l then x else 1).
+
+(* What is compared: for a bin, U W < A f(x), where A is the amplitude times copies; for the tail,
+   U W 2^s (1 - q) < A f(x) where it starts; for a coin, U < p. *)
+Section Sides.
+Variables (l : law) (at_precision : Z -> constants).
+
+Definition complement (n : Z) (bounds : Z * Z) : Z * Z :=
+  (Z.max 0 (unit n - snd bounds), Z.max 0 (unit n - fst bounds)).
+Definition decay_bounds (start n k : Z) : Z * Z := power (at_precision n) l k (if gaussian l then 2 * start else 1).
+Definition excess_bounds (n k : Z) : Z * Z :=
+  if gaussian l then power (at_precision n) l k k else (unit n, unit n).
+Definition bin_sides (weight a x n : Z) :=
+  ((weight * unit n, weight * unit n), scaled a (density_bounds l at_precision n x)).
+Definition tail_sides (start weight width a n : Z) :=
+  (scaled weight (scaled width (complement n (decay_bounds start n 1))),
+   scaled a (density_bounds l at_precision n start)).
+Definition coin_sides (bounds : Z -> Z * Z) (n : Z) := ((unit n, unit n), bounds n).
+
+(* Decisions that draw words one after another: what comes of them, and the words that are left. *)
+Definition drawn (A : Type) : Type := option (A * list Z).
+Definition bind {A B : Type} (first : drawn A) (next : A -> list Z -> drawn B) : drawn B :=
+  match first with Some (found, words) => next found words | None => None end.
+Definition decide (sides : Z -> (Z * Z) * (Z * Z)) (uniform : Z) (words : list Z) : drawn bool :=
+  match is_below 9 sides 4 uniform 1 words with
+  | Some (below, _, count) => Some (below, skipn (Z.to_nat (count - 1)) words)
+  | None => None
+  end.
+Definition coin (bounds : Z -> Z * Z) (words : list Z) : drawn bool :=
+  match words with word :: words => decide (coin_sides bounds) (word / 2) words | [] => None end.
+Fixpoint heads (fuel : nat) (bounds : Z -> Z * Z) (words : list Z) : drawn Z :=
+  match fuel with
+  | O => None
+  | S fuel => bind (coin bounds words) (fun more words =>
+      if more then bind (heads fuel bounds words) (fun count words => Some (count + 1, words)) else Some (0, words))
+  end.
+Fixpoint low_part (fuel : nat) (start shift : Z) (words : list Z) : drawn Z :=
+  match fuel, words with
+  | S fuel, word :: words =>
+      let low := word mod 2 ^ shift in
+      bind (coin (fun n => decay_bounds start n low) words) (fun kept words =>
+        if kept then Some (low, words) else low_part fuel start shift words)
+  | _, _ => None
+  end.
+
+(* The value of a trial that chose the tail, if it has one. *)
+Definition tail (start shift weight a uniform : Z) (negative : bool) (words : list Z) : drawn (option Z) :=
+  bind (decide (tail_sides start weight (2 ^ shift) a) uniform words) (fun kept words =>
+  if negb kept then Some (None, words) else
+  bind (low_part 9 start shift words) (fun low words =>
+  bind (heads 9 (fun n => decay_bounds start n (2 ^ shift)) words) (fun high words =>
+  let beyond := high * 2 ^ shift + low in
+  bind (if gaussian l then coin (fun n => excess_bounds n beyond) words else Some (true, words)) (fun kept words =>
+  Some (if negb kept then None else Some (if negative then - (start + beyond) else start + beyond), words))))).
+End Sides.

@@ -52,12 +52,22 @@ Definition density_agrees (row : law * Z * Z * Z * Z) : bool :=
   let '(low', high') := density_bounds l at_precision n x in
   (low =? low') && (high =? high').
 
-(* A distribution, A, W and x, the prefix and further words; whether U W < A f(x), and how many words it took. *)
+(* A distribution, A, W and x, the prefix and further words; whether U W < A f(x), and how many words were left. *)
 Definition decision_agrees (row : law * Z * Z * Z * Z * list Z * bool * Z) : bool :=
-  let '(l, a, w, x, prefix, words, answer, count) := row in
-  let sides n := ((w * unit n, w * unit n), scaled a (density_bounds l at_precision n x)) in
-  match is_below 9 sides 4 prefix 1 words with
-  | Some (answer', _, count') => Bool.eqb answer answer' && (count =? count')
+  let '(l, a, w, x, prefix, words, answer, remaining) := row in
+  match decide (bin_sides l at_precision w a x) prefix words with
+  | Some (answer', words) => Bool.eqb answer answer' && (Z.of_nat (length words) =? remaining)
+  | None => false
+  end.
+
+(* A distribution, where its tail starts, the shift, W and A, the prefix, the sign and further words; the value, if there
+   is one, and how many words were left. *)
+Definition tail_agrees (row : law * Z * Z * Z * Z * Z * bool * list Z * option Z * Z) : bool :=
+  let '(l, start, shift, w, a, prefix, negative, words, value, remaining) := row in
+  match tail l at_precision start shift w a prefix negative words with
+  | Some (value', words) =>
+      match value, value' with Some x, Some x' => x =? x' | None, None => true | _, _ => false end
+      && (Z.of_nat (length words) =? remaining)
   | None => false
   end.
 
@@ -67,8 +77,11 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem decisions_agree : forallb decision_agrees decisions = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities and decisions that is. *)
+Theorem tails_agree : forallb tail_agrees tails = true.
+Proof. vm_cast_no_check (eq_refl true). Qed.
+
+(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities, decisions and tails that is. *)
 Eval vm_compute in
   (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials,
    length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers, length densities,
-   length decisions).
+   length decisions, length tails).

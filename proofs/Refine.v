@@ -86,26 +86,18 @@ Proof.
   - intros _. apply IH; try assumption; lia.
 Qed.
 
-(* What is compared: for a bin, U W < A f(x), where A is the amplitude times copies; for the tail,
-   U W 2^s (1 - q) < A f(x); for a coin, U < 2^(-rate a b). *)
 Section Sides.
 Variables (l : law) (t : tables) (at_precision : Z -> constants).
 Hypothesis S : sound l t = true.
 Hypothesis Constants : forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n.
 Let facts := sound_facts l t S.
 
-Definition complement (n : Z) (bounds : Z * Z) : Z * Z :=
-  (Z.max 0 (unit n - snd bounds), Z.max 0 (unit n - fst bounds))%Z.
-Definition decay_bounds (n k : Z) : Z * Z := power (at_precision n) l k (if gaussian l then 2 * tail_start t else 1).
-Definition excess_bounds (n k : Z) : Z * Z :=
-  if gaussian l then power (at_precision n) l k k else (unit n, unit n).
-
-Definition bin_sides (weight e x n : Z) := ((weight * unit n, weight * unit n)%Z, scaled (amplitude t * 2 ^ e)
-    (density_bounds l at_precision n x)).
-Definition tail_sides (e n : Z) :=
-  (scaled (item (weights t) 63) (scaled (2 ^ shift t) (complement n (decay_bounds n 1))),
-   scaled (amplitude t * 2 ^ e) (density_bounds l at_precision n (tail_start t))).
-Definition coin_sides (bounds : Z -> Z * Z) (n : Z) := ((unit n, unit n), bounds n).
+(* What is compared, with the numbers of the tables. *)
+Definition decay_bounds := Integers.decay_bounds l at_precision (tail_start t).
+Definition excess_bounds := Integers.excess_bounds l at_precision.
+Definition bin_sides weight e x := Integers.bin_sides l at_precision weight (amplitude t * 2 ^ e) x.
+Definition tail_sides e :=
+  Integers.tail_sides l at_precision (tail_start t) (item (weights t) 63) (2 ^ shift t) (amplitude t * 2 ^ e).
 
 Definition between (x : R) (bounds : Z -> Z * Z) : Prop := forall n, (1 <= n)%Z ->
   IZR (fst (bounds n)) <= x * IZR (unit n) <= IZR (snd (bounds n)).
@@ -148,7 +140,7 @@ Lemma decay_between k : (0 <= k)%Z ->
   between (q l t ^ Z.to_nat k) (fun n => decay_bounds n k) /\ ((0 < k)%Z -> open (fun n => decay_bounds n k)).
 Proof.
   intros K. generalize (tail_start_positive l t S). intros T.
-  unfold decay_bounds. destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct
+  unfold decay_bounds, Integers.decay_bounds. destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct
       (gaussian l); lia)) as [Bt Op].
   split; [|intros P; apply Op; destruct (gaussian l); nia].
   replace (q l t ^ Z.to_nat k) with (exp (- slope l * IZR (k * if gaussian l then 2 * tail_start t else 1))).
@@ -158,7 +150,7 @@ Proof.
 Qed.
 
 Lemma excess_between k : gaussian l = true -> (0 <= k)%Z -> between (density l k) (fun n => excess_bounds n k).
-Proof. intros G K. generalize (density_between k K). unfold density_bounds, excess_bounds. rewrite G.
+Proof. intros G K. generalize (density_between k K). unfold density_bounds, excess_bounds, Integers.excess_bounds. rewrite G.
 exact (fun x => x). Qed.
 
 Theorem coins_hold p bounds : between p bounds -> hold 1 p (coin_sides bounds).
@@ -172,8 +164,8 @@ Theorem tail_holds e : (0 <= e)%Z ->
   hold (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)))
        (IZR (amplitude t) * (bpow radix2 e * density l (tail_start t))) (tail_sides e).
 Proof.
-  intros E n N. unfold tail_sides. generalize (threshold_between e (tail_start t) n E
-    (Z.lt_le_incl _ _ (tail_start_positive l t S)) N).
+  intros E n N. unfold tail_sides, Integers.tail_sides. fold (decay_bounds n 1).
+  generalize (threshold_between e (tail_start t) n E (Z.lt_le_incl _ _ (tail_start_positive l t S)) N).
   destruct (scaled (amplitude t * 2 ^ e) _) as [a0 a1]. intros A. unfold scaled, complement. cbn [fst snd].
   destruct (decay_between 1 ltac:(lia)) as [Bt Op]. specialize (Bt n N). specialize (Op ltac:(lia) n N).
   rewrite pow_1 in Bt. destruct (decay_bounds n 1) as [d0 d1]. cbn [fst snd] in *. generalize (q_range l t S). intros Q.
@@ -196,7 +188,7 @@ Qed.
 Theorem bins_hold weight e x : (0 <= weight)%Z -> (0 <= e)%Z -> (0 <= x)%Z ->
   hold (IZR weight) (IZR (amplitude t) * (bpow radix2 e * density l x)) (bin_sides weight e x).
 Proof.
-  intros W E X n N. unfold bin_sides. generalize (threshold_between e x n E X N).
+  intros W E X n N. unfold bin_sides, Integers.bin_sides. generalize (threshold_between e x n E X N).
   destruct (scaled _ _) as [a0 a1]. intros A. assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia).
   split; [nia|]. split; [rewrite mult_IZR; lra|]. split; [exact A|intros _; exists weight; reflexivity].
 Qed.

@@ -35,6 +35,7 @@ About digits_are_sound.
 About numbers_agree.
 About densities_agree.
 About decisions_agree.
+About tails_agree.
 Definition all := (
   @trials_are_exact,
   @power_is_between,
@@ -64,5 +65,6 @@ Definition all := (
   @digits_are_sound,
   @numbers_agree,
   @densities_agree,
-  @decisions_agree).
+  @decisions_agree,
+  @tails_agree).
 Print Assumptions all.

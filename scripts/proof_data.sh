@@ -13,6 +13,6 @@ while read -r package module file; do
         -- --ignored --exact "$module::tests::results_for_the_proofs" >/dev/null
 done <<END
 dpnoise-kernels arch::exp2 Exponentials.v
-dpnoise-core samplers::refine Decisions.v
+dpnoise-core samplers::histogram Decisions.v
 END
 cargo run --profile test --package dpnoise-core --example proof_data "${options[@]}" -- "$folder"

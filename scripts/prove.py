@@ -73,7 +73,12 @@ FAULTS = {
     "a number": Fault("generated/Numbers.v", r"false, (\d+), false\)", 1, "Link"),
     "a constant": Fault("generated/Decisions.v", r"Constants 16 (\w+)", 1, "Tables"),
     "a bound of a density": Fault("generated/Decisions.v", r", (\w+)\);\n", 1, "Link"),
-    "a decision": Fault("generated/Decisions.v", r"false, 1\)", "true, 1)", "Link"),
+    "a decision": Fault("generated/Decisions.v", r"\], false, ", "], true, ", "Link"),
+    "a value of the tail": Fault("generated/Decisions.v", r"Some \((\d+)", 1, "Link"),
+    "a coin for another number of high bits": Fault("Integers.v", r"start n \(2 \^ shift\)\)", "start n 1)", "Link"),
+    "low bits that are not tried again": Fault(
+        "Integers.v", r"else low_part fuel .* words", "else Some (low, words)", "Link"
+    ),
     "a bit too few": Fault("Integers.v", r"64 \* count - 1\) w a", "64 * count) w a", "Refine"),
     "an ulp too few": Fault("Integers.v", r"\+ 17 in", "+ 1 in", "Fixed"),
     "a decision by the lower end": Fault("Integers.v", r"high_of next <=\?", "high_of u <=?", "Refine"),

@@ -204,3 +204,142 @@ impl Drop for Workspace {
         wipe(&mut self.trials.values);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::params::{Ratio, Scale};
+    use crate::rng::ScriptedRng;
+
+    /// The words that a decision gets.
+    const WORDS: usize = 24;
+
+    /// What a proposal comes to, and how many words are left.
+    fn decide(histogram: &Histogram, proposal: &Proposal, words: &[u64]) -> (Option<i64>, usize) {
+        let mut script: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        script.resize(8 * WORDS, 0);
+        let mut rng = ScriptedRng::new(script);
+        let value = histogram.decide(&mut rng, proposal).expect("enough words");
+        (value, rng.remaining() / 8)
+    }
+
+    /// The last and the first of `range` for which `differ` says something else.
+    fn edge(mut range: [u64; 2], differ: impl Fn(u64) -> bool) -> [u64; 2] {
+        while range[1] - range[0] > 1 {
+            let middle = range[0].midpoint(range[1]);
+            range[usize::from(differ(middle))] = middle;
+        }
+        range
+    }
+
+    fn hex(x: &Fixed) -> String {
+        let (mut code, mut rest) = (format!("0x{:x}", x.integer()), x.clone());
+        for _ in 0..2 * x.limbs() {
+            rest = rest.fraction().times_integer(1 << 32);
+            write!(code, "{:08x}", rest.integer()).unwrap();
+        }
+        code
+    }
+
+    /// Writes what `make prove` computes again: constants, bounds of densities, and decisions by words at an edge.
+    #[test]
+    #[ignore = "make prove runs it"]
+    fn results_for_the_proofs() {
+        let list = |words: &[u64]| {
+            let mut words = words.to_vec();
+            words.resize(WORDS, 0);
+            words.iter().map(u64::to_string).collect::<Vec<_>>().join("; ")
+        };
+        let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Integers.\n".to_owned();
+        code += "Import ListNotations.\nOpen Scope Z_scope.\n";
+        for limbs in [4, 8, 16] {
+            let c = Constants::<Vec<u64>>::new(limbs);
+            let (ln_2, log2_e) = (hex(&c.ln_2), hex(&c.log2_e));
+            writeln!(code, "Definition constants{limbs} := Constants {limbs} {ln_2} {log2_e} (coefficients {limbs}).")
+                .unwrap();
+        }
+        let laws = [
+            (Shape::Exponential, Ratio::new(10, 3)),
+            (Shape::Exponential, Ratio::new((1 << 100) + 7, (1 << 80) + 1)),
+            (Shape::Gaussian, Ratio::new(41, 6)),
+            (Shape::Gaussian, Ratio::new(1, 4)),
+            (Shape::Gaussian, Ratio::new(200_000_001, 2)),
+        ];
+        let (mut densities, mut decisions, mut tails) = (Vec::new(), Vec::new(), Vec::new());
+        for (shape, ratio) in laws {
+            let scale = ratio.unwrap();
+            let law = Law::new(shape, Scale::new(scale).unwrap());
+            let histogram = Histogram::new(law.clone(), true, Design::for_scale(shape, scale));
+            let is_gaussian = shape == Shape::Gaussian;
+            let name = format!("Law {is_gaussian} true {} {}", scale.numerator(), scale.denominator());
+            let far = 2 * (scale.numerator() / scale.denominator()) as u64 + 3;
+            for (x, limbs) in [(0, 4), (1, 4), (far, 4), (far, 8)] {
+                let constants = Constants::new(limbs);
+                let Interval { low, high } = law.density(&constants).at(x, &constants);
+                densities.push(format!("({name}, {limbs}, {x}, {}, {})", hex(&low), hex(&high)));
+            }
+            let bin = |uniform| Proposal {
+                bin: 0,
+                magnitude: far,
+                negative: false,
+                uniform,
+                weight: 4_000_000_001,
+                amplitude: 3_000_000_001,
+            };
+            // The last prefix that is below where only zeros follow, then the last word behind it, and so on; and the
+            // next ones.
+            let mut words = Vec::new();
+            for bits in [63, 64, 64] {
+                let with = |last| [&words[..], &[last]].concat();
+                let run = |words: &[u64]| decide(&histogram, &bin(words[0]), &words[1..]);
+                let [low, high] = edge([0, u64::MAX >> (64 - bits)], |last| run(&with(last)).0.is_none());
+                for words in [with(low), with(high)] {
+                    let ((value, left), Proposal { uniform, weight, amplitude, .. }) = (run(&words), bin(words[0]));
+                    let (answer, further) = (value.is_some(), list(&words[1..]));
+                    decisions.push(format!(
+                        "({name}, {amplitude}, {weight}, {far}, {uniform}, [{further}], {answer}, {left})"
+                    ));
+                }
+                words.push(low);
+            }
+            if is_gaussian && far < 100 {
+                continue; // the tail begins at 31 standard deviations or more: its comparison needs hundreds of bits
+            }
+            // The tail: the prefix, with more words for a Gaussian; low bits that are not kept, and such that are; a coin for
+            // the high ones, and the one that ends them; and what a Gaussian lacks.
+            let Tables { layout: Layout { shift }, weights, amplitude, sides, .. } = *histogram.tables();
+            let (start, weight) = (Layout::bin_start(TAIL as u32).0 << shift, weights[TAIL]);
+            let place = format!("{start}, {shift}, {weight}, {}", amplitude << u32::from(sides == Sides::Folded));
+            let run = |words: &[u64], negative| {
+                let uniform = words[0] >> 1;
+                let proposal = Proposal { bin: TAIL, magnitude: 0, negative, uniform, weight, amplitude: 0 };
+                decide(&histogram, &proposal, &words[1..])
+            };
+            let (further, places) = if is_gaussian { (3, &[3, 10][..]) } else { (0, &[0, 2, 5, 6][..]) };
+            let mut base = [vec![0; 1 + further], vec![5, u64::MAX, 3, 0, 0]].concat();
+            base.extend([u64::MAX, 0].repeat(10));
+            for &i in places {
+                let with = |word| [&base[..i], &[word], &base[i + 1..]].concat();
+                let first = run(&with(0), false);
+                let [low, open] = edge([0, u64::MAX], |word| run(&with(word), false) != first);
+                let second = run(&with(open), false);
+                let [_, end] = edge([open, u64::MAX], |word| run(&with(word), false) != second);
+                for (word, negative) in [(low, false), (open, true), (end, false)] {
+                    let words = with(word);
+                    let ((value, left), further) = (run(&words, negative), list(&words[1..]));
+                    let value = value.map_or("None".to_owned(), |value| format!("Some ({value})"));
+                    tails.push(format!(
+                        "({name}, {place}, {}, {negative}, [{further}], {value}, {left})",
+                        words[0] >> 1
+                    ));
+                }
+            }
+        }
+        for (name, rows) in [("densities", densities), ("decisions", decisions), ("tails", tails)] {
+            writeln!(code, "Definition {name} := [\n{}].", rows.join(";\n")).unwrap();
+        }
+        std::fs::write(std::env::var_os("DPNOISE_PROOFS").expect("DPNOISE_PROOFS"), code).unwrap();
+    }
+}
