@@ -555,6 +555,7 @@ def test_what_gaussian_noise_has_no_epsilon_for() -> None:
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(0.0) == math.inf
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(1e-300) < 1.0
     assert DiscreteGaussianLoss(3.0, 1.0).epsilon == math.inf
+    assert type("Unbounded", (DiscreteGaussianLoss,), {"rho": PrivacyLoss.rho})(3.0, 1.0).rho == math.inf
 
 
 @pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])

@@ -84,8 +84,8 @@ class PrivacyLoss(ABC):
 
     @property
     def rho(self) -> float:
-        """The parameter of zero-concentrated differential privacy, rounded up."""
-        return pure_zcdp_rho(self.epsilon)
+        """The parameter of zero-concentrated differential privacy, rounded up; infinity when there is none."""
+        return pure_zcdp_rho(self.epsilon) if self.epsilon < math.inf else math.inf
 
     @property
     def rdp_slack(self) -> float:
