@@ -60,8 +60,8 @@ Definition decision_agrees (row : law * Z * Z * Z * Z * list Z * bool * Z) : boo
   | None => false
   end.
 
-(* A distribution, where its tail starts, the shift, W and A, the prefix, the sign and further words; the value, if there
-   is one, and how many words were left. *)
+(* A distribution, where its tail starts, the shift, W and A, the prefix, the sign and further words; the value, if
+   there is one, and how many words were left. *)
 Definition tail_agrees (row : law * Z * Z * Z * Z * Z * bool * list Z * option Z * Z) : bool :=
   let '(l, start, shift, w, a, prefix, negative, words, value, remaining) := row in
   match tail l at_precision start shift w a prefix negative words with
@@ -80,7 +80,8 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem tails_agree : forallb tail_agrees tails = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities, decisions and tails that is. *)
+(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities, decisions and tails that
+   is. *)
 Eval vm_compute in
   (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials,
    length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers, length densities,

@@ -140,8 +140,9 @@ Lemma decay_between k : (0 <= k)%Z ->
   between (q l t ^ Z.to_nat k) (fun n => decay_bounds n k) /\ ((0 < k)%Z -> open (fun n => decay_bounds n k)).
 Proof.
   intros K. generalize (tail_start_positive l t S). intros T.
-  unfold decay_bounds, Integers.decay_bounds. destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct
-      (gaussian l); lia)) as [Bt Op].
+  unfold decay_bounds, Integers.decay_bounds.
+  destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct (gaussian l); lia))
+    as [Bt Op].
   split; [|intros P; apply Op; destruct (gaussian l); nia].
   replace (q l t ^ Z.to_nat k) with (exp (- slope l * IZR (k * if gaussian l then 2 * tail_start t else 1))).
   - exact Bt.
@@ -150,8 +151,10 @@ Proof.
 Qed.
 
 Lemma excess_between k : gaussian l = true -> (0 <= k)%Z -> between (density l k) (fun n => excess_bounds n k).
-Proof. intros G K. generalize (density_between k K). unfold density_bounds, excess_bounds, Integers.excess_bounds. rewrite G.
-exact (fun x => x). Qed.
+Proof.
+  intros G K. generalize (density_between k K). unfold density_bounds, excess_bounds, Integers.excess_bounds. rewrite G.
+  exact (fun x => x).
+Qed.
 
 Theorem coins_hold p bounds : between p bounds -> hold 1 p (coin_sides bounds).
 Proof.

@@ -213,14 +213,12 @@ mod tests {
     use crate::params::{Ratio, Scale};
     use crate::rng::ScriptedRng;
 
-    /// The words that a decision gets.
-    const WORDS: usize = 24;
+    /// A prefix, and the words that a decision gets.
+    const WORDS: usize = 25;
 
     /// What a proposal comes to, and how many words are left.
     fn decide(histogram: &Histogram, proposal: &Proposal, words: &[u64]) -> (Option<i64>, usize) {
-        let mut script: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        script.resize(8 * WORDS, 0);
-        let mut rng = ScriptedRng::new(script);
+        let mut rng = ScriptedRng::new(words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
         let value = histogram.decide(&mut rng, proposal).expect("enough words");
         (value, rng.remaining() / 8)
     }
@@ -247,11 +245,7 @@ mod tests {
     #[test]
     #[ignore = "make prove runs it"]
     fn results_for_the_proofs() {
-        let list = |words: &[u64]| {
-            let mut words = words.to_vec();
-            words.resize(WORDS, 0);
-            words.iter().map(u64::to_string).collect::<Vec<_>>().join("; ")
-        };
+        let list = |words: &[u64]| words.iter().map(u64::to_string).collect::<Vec<_>>().join("; ");
         let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Integers.\n".to_owned();
         code += "Import ListNotations.\nOpen Scope Z_scope.\n";
         for limbs in [4, 8, 16] {
@@ -271,13 +265,13 @@ mod tests {
         for (shape, ratio) in laws {
             let scale = ratio.unwrap();
             let law = Law::new(shape, Scale::new(scale).unwrap());
-            let histogram = Histogram::new(law.clone(), true, Design::for_scale(shape, scale));
+            let histogram = Histogram::new(law, true, Design::for_scale(shape, scale));
             let is_gaussian = shape == Shape::Gaussian;
             let name = format!("Law {is_gaussian} true {} {}", scale.numerator(), scale.denominator());
             let far = 2 * (scale.numerator() / scale.denominator()) as u64 + 3;
             for (x, limbs) in [(0, 4), (1, 4), (far, 4), (far, 8)] {
                 let constants = Constants::new(limbs);
-                let Interval { low, high } = law.density(&constants).at(x, &constants);
+                let Interval { low, high } = histogram.law.density(&constants).at(x, &constants);
                 densities.push(format!("({name}, {limbs}, {x}, {}, {})", hex(&low), hex(&high)));
             }
             let bin = |uniform| Proposal {
@@ -290,9 +284,13 @@ mod tests {
             };
             // The last prefix that is below where only zeros follow, then the last word behind it, and so on; and the
             // next ones.
-            let mut words = Vec::new();
+            let mut words: Vec<u64> = Vec::new();
             for bits in [63, 64, 64] {
-                let with = |last| [&words[..], &[last]].concat();
+                let with = |last| {
+                    let mut words = [&words[..], &[last]].concat();
+                    words.resize(WORDS, 0);
+                    words
+                };
                 let run = |words: &[u64]| decide(&histogram, &bin(words[0]), &words[1..]);
                 let [low, high] = edge([0, u64::MAX >> (64 - bits)], |last| run(&with(last)).0.is_none());
                 for words in [with(low), with(high)] {
@@ -307,8 +305,8 @@ mod tests {
             if is_gaussian && far < 100 {
                 continue; // the tail begins at 31 standard deviations or more: its comparison needs hundreds of bits
             }
-            // The tail: the prefix, with more words for a Gaussian; low bits that are not kept, and such that are; a coin for
-            // the high ones, and the one that ends them; and what a Gaussian lacks.
+            // The tail: the prefix, with more words for a Gaussian; low bits that are not kept, and such that are; a
+            // coin for the high ones, and the one that ends them; and what a Gaussian lacks.
             let Tables { layout: Layout { shift }, weights, amplitude, sides, .. } = *histogram.tables();
             let (start, weight) = (Layout::bin_start(TAIL as u32).0 << shift, weights[TAIL]);
             let place = format!("{start}, {shift}, {weight}, {}", amplitude << u32::from(sides == Sides::Folded));
@@ -319,7 +317,8 @@ mod tests {
             };
             let (further, places) = if is_gaussian { (3, &[3, 10][..]) } else { (0, &[0, 2, 5, 6][..]) };
             let mut base = [vec![0; 1 + further], vec![5, u64::MAX, 3, 0, 0]].concat();
-            base.extend([u64::MAX, 0].repeat(10));
+            base.extend([u64::MAX, 0].repeat(WORDS));
+            base.truncate(WORDS);
             for &i in places {
                 let with = |word| [&base[..i], &[word], &base[i + 1..]].concat();
                 let first = run(&with(0), false);
