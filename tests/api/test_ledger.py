@@ -352,13 +352,9 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 
 def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    for version, advice in (
-        (2, " only: see with the dpnoise"),
-        (3, ": `dpnoise ledger .* --migrate` rewrites it"),
-        (5, " only"),
-    ):
+    for version in (3, 5):
         edit(path, f"PRAGMA user_version = {version}")
-        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 4{advice}")
+        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 4 only: see with the dpnoise")
 
 
 @pytest.mark.parametrize(
@@ -602,93 +598,11 @@ def test_a_full_disk_is_named_and_costs_nothing(path: Path) -> None:
     assert ledger.spent == Ledger(path).spent == held(0.5)
 
 
-# --- the version before ------------------------------------------------------------------------------------------
-
-
-def old_ledger(path: Path, spends: int = 3) -> None:
-    """Write a ledger of version 3."""
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "CREATE TABLE budget (epsilon TEXT NOT NULL, delta TEXT NOT NULL, relation TEXT NOT NULL, "
-        "spends INTEGER NOT NULL, hash TEXT NOT NULL)"
-    )
-    connection.execute(
-        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, mechanism TEXT "
-        "NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, total_epsilon TEXT NOT NULL, total_delta TEXT NOT NULL)"
-    )
-    terms, time = ("1.0", "1E-06", "substitute"), "2026-11-01T12:00:00.000+00:00"
-    found = hashlib.sha256(json.dumps(["", *terms]).encode()).hexdigest()
-    for number in range(1, spends + 1):
-        row = (number, time, f"Ünïcode {number}", "", "0.1", "1e-7", f"0.{number}", f"{number}e-7")
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        found = hashlib.sha256(json.dumps([found, *row]).encode()).hexdigest()
-    connection.execute("INSERT INTO budget VALUES (?, ?, ?, ?, ?)", (*terms, spends, found))
-    for name, value in (("application_id", 0x64704C67), ("user_version", 3)):
-        connection.execute(f"PRAGMA {name} = {value}")
-    connection.commit()
-    connection.close()
-
-
-@pytest.mark.parametrize("spends", [0, 3])
-def test_a_ledger_of_the_version_before_is_migrated_when_that_is_asked_for(path: Path, spends: int) -> None:
-    old_ledger(path, spends)
-    before = path.read_bytes()
-    refused(
-        path, "is a ledger of version 3, and this dpnoise reads version 4: `dpnoise ledger .* --migrate` rewrites it"
-    )
-    assert path.read_bytes() == before
-    ledger = Ledger.migrate(path)
-    assert ledger.budget == PrivacyCost(1.0, 1e-6, "substitute")
-    assert ledger.spent == PrivacyCost(spends / 10, spends * 1e-7, "substitute")
-    assert [(entry.label, entry.cost) for entry in ledger.entries()] == [
-        (f"Ünïcode {number}", PrivacyCost(0.1, 1e-7, "substitute")) for number in range(1, spends + 1)
-    ]
-    ledger.spend(PrivacyCost(1.0 - spends / 10))
-    for again in (Ledger.migrate(path), Ledger(path, epsilon=1.0, delta=1e-6), Ledger.open_readonly(path)):
-        assert again.entries() == ledger.entries()
-        assert again.remaining.epsilon == 0
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE entries SET epsilon = '0' WHERE number = 1",
-        "DELETE FROM entries WHERE number = 3",
-        "UPDATE budget SET epsilon = '9'",
-        "DELETE FROM budget",
-    ],
-)
-def test_a_damaged_ledger_is_not_migrated(path: Path, damage: str) -> None:
-    old_ledger(path)
-    edit(path, damage)
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match="is damaged or incomplete"):
-        Ledger.migrate(path)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("make", "check"),
-    [(lambda path: Ledger(path, epsilon=1.0), lambda path: Ledger(path).entries()), (old_ledger, Ledger.migrate)],
-)
-def test_damage_outside_the_rows_is_found_by_the_check(path: Path, make: Any, check: Any) -> None:
-    make(path)
+def test_damage_outside_the_rows_is_found_by_the_check(path: Path) -> None:
+    Ledger(path, epsilon=1.0)
     content = bytearray(path.read_bytes()) + bytes(4096)
     content[31] += 1  # the number of pages; the last belongs to nothing
     path.write_bytes(content)
     with pytest.raises(LedgerError, match="is damaged or incomplete"):
-        check(path)
+        Ledger(path).entries()
     assert path.read_bytes() == content
-
-
-def test_who_has_the_old_version_open_spends_nothing_after_a_migration(path: Path) -> None:
-    """A program of the version before waits for the lock, and finds a file that it cannot read."""
-    old_ledger(path)
-    waiting = sqlite3.connect(path, isolation_level=None)
-    assert len(waiting.execute("SELECT * FROM budget").fetchone()) == 5
-    Ledger.migrate(path)
-    waiting.execute("BEGIN IMMEDIATE")
-    assert len(waiting.execute("SELECT * FROM budget").fetchone()) == 4
-    with pytest.raises(sqlite3.OperationalError, match="has 6 columns but 8 values"):
-        waiting.execute("INSERT INTO entries VALUES (4, '', '', '', '0', '0', '0', '0')")
-    waiting.close()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from api.test_ledger import old_ledger
 from cli.shared import Run
 
 from dpnoise import Gaussian, Laplace, PrivacyCost
@@ -98,14 +97,6 @@ def test_every_measure_is_shown(run: Run, memory_path: Path) -> None:
     assert run("ledger", plain, "--json").json["odometer"] is None
 
 
-def test_the_version_before_is_migrated(run: Run, refuse: Callable[..., str], memory_path: Path) -> None:
-    old = memory_path / "old"
-    old_ledger(old)
-    assert f"`dpnoise ledger {old} --migrate` rewrites it" in refuse("ledger", old)
-    assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in run("ledger", old, "--migrate").out
-    assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in run("ledger", old).out
-
-
 def test_a_damaged_old_spend_is_found(run: Run, refuse: Callable[..., str], path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("UPDATE entries SET label = 'other' WHERE number = 1")
@@ -123,7 +114,6 @@ def test_it_only_reads(run: Run, path: Path) -> None:
 def test_bad_input(refuse: Callable[..., str], memory_path: Path) -> None:
     assert "there is no ledger at" in refuse("ledger", memory_path / "missing")
     assert "is a directory" in refuse("ledger", memory_path)
-    assert "--migrate takes no --rho" in refuse("ledger", memory_path / "new", "--migrate", "--rho", 1)
     assert "--orders must be whole numbers separated by commas, got 'a'" in refuse(
         "ledger", memory_path / "new", "--epsilon", 1, "--delta", 1e-6, "--orders", "a"
     )

@@ -8,19 +8,18 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from dpnoise import PrivacyCost
-from dpnoise.accounting import Ledger, LedgerError
+from dpnoise.accounting import Ledger
 
 COST = PrivacyCost(0.1)
 
 
-def run_until(action: Callable[[], object], line: int, reports: int, boastful: bool = False) -> None:
-    """Act, and die when so many lines of the ledger's code have begun; the boastful say at once that it is done."""
+def spend_until(ledger: Ledger[PrivacyCost], line: int, reports: int, boastful: bool) -> None:
+    """Spend, and die when so many lines of the ledger's code have begun; the boastful say at once that it is done."""
     begun = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -36,7 +35,7 @@ def run_until(action: Callable[[], object], line: int, reports: int, boastful: b
     if boastful:
         os.write(reports, b"granted")
     sys.settrace(trace)
-    action()
+    ledger.spend(COST, "doomed")
     sys.settrace(None)
     os.write(reports, b"granted")
     os._exit(0)
@@ -52,7 +51,7 @@ def die_everywhere(folder: Path, boastful: bool = False) -> list[tuple[bool, int
         readable, writable = os.pipe()
         child = os.fork()
         if not child:
-            run_until(lambda ledger=ledger: ledger.spend(COST, "doomed"), len(outcomes) + 1, writable, boastful)
+            spend_until(ledger, len(outcomes) + 1, writable, boastful)
         os.close(writable)
         granted = os.read(readable, 10) == b"granted"
         os.close(readable)
@@ -61,30 +60,6 @@ def die_everywhere(folder: Path, boastful: bool = False) -> list[tuple[bool, int
         outcomes.append((granted, len(again.entries())))
         again.spend(COST, "after")  # no lock is left behind
     return outcomes
-
-
-def die_in_migration(folder: Path, old: Path) -> list[int]:
-    """Return the version of a ledger, by the line of its migration at which the process was killed."""
-    versions: list[int] = []
-    done = False
-    while not done:
-        path = folder / f"migrated-{len(versions)}"
-        path.write_bytes(old.read_bytes())
-        readable, writable = os.pipe()
-        child = os.fork()
-        if not child:
-            run_until(lambda path=path: Ledger.migrate(path), len(versions) + 1, writable)
-        os.close(writable)
-        done = os.read(readable, 10) == b"granted"
-        os.close(readable)
-        os.waitpid(child, 0)
-        try:
-            Ledger(path)
-            versions.append(4)
-        except LedgerError:
-            versions.append(3)
-        assert [entry.label for entry in Ledger.migrate(path).entries()] == ["Ünïcode 1"]
-    return versions
 
 
 def fork_among_threads(path: Path) -> dict[str, Any]:
@@ -138,7 +113,6 @@ def main() -> None:
         "deaths": die_everywhere(folder),
         "boastful_deaths": die_everywhere(folder, boastful=True),
         "forks": fork_among_threads(folder / "forks"),
-        "migrations": die_in_migration(folder, Path(sys.argv[2])),
         "made": [make_at_once(folder / f"made-{number}") for number in range(20)],
     }
     print(json.dumps(found))

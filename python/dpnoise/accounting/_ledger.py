@@ -250,17 +250,6 @@ class Ledger(ByName, Generic[AnyCost]):
         ledger._open(LedgerFile(Path(fspath(path)), readonly=True))
         return ledger
 
-    @classmethod
-    def migrate(cls, path: str | PathLike[str]) -> Ledger[Any]:
-        """Open a ledger of the previous version, which is checked and rewritten in one transaction.
-
-        The budget, the spends and the totals stay as they are. Programs with the previous version of dpnoise can no
-        longer use the ledger. A ledger of this version is just opened.
-        """
-        ledger = cls.__new__(cls)
-        ledger._open(LedgerFile(Path(fspath(path)), migrate=True))
-        return ledger
-
     def _open(self, file: LedgerFile) -> None:
         self._file, self._filter = file, filter_of(file.terms)
 

@@ -33,11 +33,9 @@ from weakref import WeakSet
 
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, locked
-from dpnoise.accounting._filters import SequentialFilter
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
 _VERSION: Final = 4
-_MIGRATED: Final = 3  # the version before
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _TABLES: Final = (
     """CREATE TABLE budget (
@@ -108,34 +106,17 @@ def _create(connection: sqlite3.Connection, state: State) -> None:
     connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Rewrite a ledger of version 3, after its hash; raise TypeError or ValueError if that does not match."""
-    ((epsilon, delta, relation, spends, recorded),) = connection.execute("SELECT * FROM budget")
-    rows, found = connection.execute(_ROWS, (0,)).fetchall(), ""
-    for row in ((epsilon, delta, relation), *rows):
-        found = sha256(json.dumps([found, *row]).encode()).hexdigest()
-    if (len(rows), found) != (spends, recorded):
-        raise ValueError
-    state = _new(SequentialFilter(relation, (epsilon, delta)).terms)
-    for table in ("budget", "entries"):
-        connection.execute(f"DROP TABLE {table}")
-    _create(connection, state)
-    for _, *about, cost_epsilon, cost_delta, total_epsilon, total_delta in rows:
-        row = *about, f"{cost_epsilon} {cost_delta}", f"{total_epsilon} {total_delta}"
-        state = _append(connection, state, row)
-
-
 # --- the file ----------------------------------------------------------------------------------------------------
 
 
 class LedgerFile:
     """A ledger's file, and this process's connection to it.
 
-    With `terms` the file is created if it does not exist. With `migrate` a file of version 3 is rewritten.
+    With `terms` the file is created if it does not exist.
     """
 
-    def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False, migrate: bool = False) -> None:
-        self.path, self.readonly, self._migrates = path.absolute(), readonly, migrate
+    def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False) -> None:
+        self.path, self.readonly = path.absolute(), readonly
         self._connection: sqlite3.Connection | None = None
         self._known: State | None = None
         self.committing = False
@@ -276,23 +257,11 @@ class LedgerFile:
         if found("application_id") != _APPLICATION:
             kind = "a database" if self.path.stat().st_size else "empty"
             raise LedgerError(f"{name} is {kind}, but not a ledger of dpnoise")
-        if self._migrates:
-            connection.execute("BEGIN EXCLUSIVE")
-            if found("user_version") == _MIGRATED:
-                if found("quick_check(1)") != "ok":
-                    raise LedgerError(self._damaged())
-                try:
-                    _migrate(connection)
-                except (TypeError, ValueError) as error:
-                    raise LedgerError(self._damaged()) from error
-            connection.execute("COMMIT")
         version = found("user_version")
         if version != _VERSION:
-            what = f"{name} is a ledger of version {version}, and this dpnoise reads version {_VERSION}"
-            if version == _MIGRATED:
-                raise LedgerError(f"{what}: `dpnoise ledger {self.path} --migrate` rewrites it, as Ledger.migrate does")
             raise LedgerError(
-                f"{what} only: see with the dpnoise that made it what remains, and make a new ledger with that budget"
+                f"{name} is a ledger of version {version}, and this dpnoise reads version {_VERSION} only: see with "
+                f"the dpnoise that made it what remains, and make a new ledger with that budget"
             )
         tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
         if tables != _TABLES or found("journal_mode") != "delete":

@@ -34,17 +34,14 @@ def ledger(
         float | None, typer.Option(metavar="NUMBER", help="With --rho: the probability that the odometer may fail.")
     ] = None,
     relation: RelationIfGiven = None,
-    migrate: Annotated[
-        bool, typer.Option("--migrate", help="Rewrite a ledger that the previous version of dpnoise has made.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a ledger and show it: every spend, the total, and the remaining budget.
 
     Example: `dpnoise ledger people.db`
 
-    Every spend is checked. The ledger is opened read-only, unless a budget or --migrate is given; other programs may
-    spend from it at the same time. A ledger holds what was asked and what that cost, but no data and no answers.
+    Every spend is checked. The ledger is opened read-only, unless a budget is given; other programs may spend from it
+    at the same time. A ledger holds what was asked and what that cost, but no data and no answers.
 
     Costs are shown in the measure of the ledger. The odometer bounds the privacy loss of all spends so far, at every
     time at once, except with the probability that is shown with it. Spends with a delta count with their epsilon or
@@ -54,9 +51,7 @@ def ledger(
     given: dict[str, Any] = {name: value for name, value in budget.items() if value is not None}
     if orders is not None:
         given["orders"] = _whole(orders)
-    if migrate and given:
-        raise InputError(f"--migrate takes no --{next(iter(given)).replace('_', '-')}: the budget stays as it is")
-    opened = Ledger.migrate(path) if migrate else Ledger(path, **given) if given else Ledger.open_readonly(path)
+    opened = Ledger(path, **given) if given else Ledger.open_readonly(path)
     entries = opened.entries()
     budgets = {"budget": opened.budget, "spent": opened.spent, "remaining": opened.remaining}
     try:
