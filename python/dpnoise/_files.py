@@ -20,6 +20,8 @@ _NO_LOCKS: Final = frozenset(
     getattr(errno, name) for name in ("ENOLCK", "ENOSYS", "ENOTSUP", "EOPNOTSUPP") if hasattr(errno, name)
 )
 
+_TAKEN: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})
+
 
 class NotWritten(Error, OSError):
     """A file could not be written; `filename` is the user's name for it, and an earlier file is unchanged."""
@@ -42,7 +44,7 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     try:
         with partial.open("xb") as file:
             # Windows does not remove open files. Elsewhere another process may have removed the file as a leftover.
-            if sys.platform != "win32" and not (_lock(file.fileno()) and partial.exists()):
+            if sys.platform != "win32" and not (is_locked(file.fileno()) and partial.exists()):
                 raise InUse(f"{str(path)!r} is in use by another process: try again when that has ended")
             if reserve:
                 file.write(bytes(reserve))
@@ -72,7 +74,7 @@ def _sweep(target: Path) -> None:
                 partial.unlink()
             else:
                 with partial.open("r+b") as file:
-                    if _lock(file.fileno(), without_locks=False):
+                    if is_locked(file.fileno(), without_locks=False):
                         partial.unlink()
 
 
@@ -110,7 +112,7 @@ def _acquired(beside: Path, path: Path) -> int:
         except OSError as error:
             raise NotWritten(error.errno, error.strerror, str(path)) from error
         try:
-            if not _lock(lock):
+            if not is_locked(lock):
                 holder = os.read(lock, 200).decode(errors="replace") or "another process"
                 raise InUse(f"{str(path)!r} is in use by {holder}: try again when that has ended")
             # The previous holder may have removed the file after it was opened here.
@@ -126,8 +128,8 @@ def _acquired(beside: Path, path: Path) -> int:
         os.close(lock)
 
 
-def _lock(descriptor: int, *, without_locks: bool = True) -> bool:
-    """Lock a file for this process; False if another one has it, and `without_locks` where there are no locks."""
+def is_locked(descriptor: int, *, without_locks: bool = True) -> bool:
+    """Try to lock an open file; False if another process has the lock, and `without_locks` where there are no locks."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -143,5 +145,18 @@ def _lock(descriptor: int, *, without_locks: bool = True) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return without_locks and error.errno in _NO_LOCKS
+        if error.errno in _TAKEN:
+            return False
+        if error.errno in _NO_LOCKS:
+            return without_locks
+        raise
     return True
+
+
+def unlock(descriptor: int) -> None:
+    """Unlock an open file also for processes that share it by a fork. On Windows, which has none, closing it does."""
+    if sys.platform != "win32":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import shutil
 import sqlite3
 import tempfile
 from datetime import datetime, timedelta, timezone
@@ -19,7 +20,7 @@ import pytest
 
 import dpnoise
 from dpnoise import BudgetExceeded, DiscreteLaplace, Laplace, ParameterError, PrivacyCost, hazmat
-from dpnoise._files import locked
+from dpnoise._files import is_locked, unlock
 from dpnoise.accounting import Ledger, LedgerError
 
 
@@ -445,8 +446,9 @@ def test_damage_to_the_schema_is_noticed(path: Path) -> None:
 
 def test_a_connection_that_fails_is_replaced(path: Path) -> None:
     ledger = Ledger(path, epsilon=1.0)
-    with pytest.raises(LedgerError, match="cannot be used: Cannot operate on a closed database"), ledger._file.write():
-        ledger._file._connection.close()  # type: ignore[union-attr]
+    ledger._file._connection.close()  # type: ignore[union-attr]
+    with pytest.raises(LedgerError, match="cannot be used: Cannot operate on a closed database"):
+        ledger.spend(PrivacyCost(0.5))
     ledger.spend(PrivacyCost(0.5))
     assert ledger.spent == held(0.5)
 
@@ -510,8 +512,13 @@ def test_a_readonly_ledger_spends_nothing(path: Path) -> None:
 def test_a_file_without_write_permission() -> None:
     # Not in such a folder, which nobody else may enter.
     with tempfile.TemporaryDirectory() as name:
-        folder, path = Path(name), Path(name) / "ledger"
+        folder, path, lock = Path(name), Path(name) / "ledger", Path(name) / "ledger-lock"
         Ledger(path, epsilon=1.0).spend(PrivacyCost(0.25))
+        lock.unlink()
+        path.chmod(0o644)
+        assert Ledger(path).spent == held(0.25)
+        assert lock.stat().st_mode & 0o777 == 0o644, "who may read a ledger may lock it"
+        shutil.copy(path, folder / "copy")
         path.chmod(0o444)
         folder.chmod(0o555)
         root = os.geteuid() == 0  # who may write anything
@@ -521,7 +528,10 @@ def test_a_file_without_write_permission() -> None:
             for opening in OPENINGS[:2]:
                 with pytest.raises(LedgerError, match="cannot be written: the file or its directory is read-only"):
                     opening(path).spend(PrivacyCost(0.1))
-            assert Ledger.open_readonly(path).spent == held(0.25)
+            for there in (path, folder / "copy"):
+                assert Ledger.open_readonly(there).spent == held(0.25)
+            with pytest.raises(LedgerError, match=r"cannot be used: Permission denied for '.*copy-lock'"):
+                Ledger(folder / "copy")
             folder.chmod(0o000) if not root else (os.seteuid(0), folder.chmod(0o000), os.seteuid(65534))
             refused(path, "cannot be used: ")
         finally:
@@ -545,7 +555,7 @@ def test_two_programs_may_make_the_same_ledger(path: Path) -> None:
 def test_it_is_durable_by_its_settings(path: Path) -> None:
     ledger = Ledger(path, epsilon=1.0)
     ledger.spend(PrivacyCost(0.5))
-    assert list(path.parent.iterdir()) == [path]
+    assert sorted(path.parent.iterdir()) == [path, path.with_name(f"{path.name}-lock")]
     connection = ledger._file._connection
     assert connection is not None
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -573,17 +583,27 @@ def test_what_a_ledger_that_is_gone_has_left_makes_no_part_of_a_new_one(path: Pa
         with pytest.raises(LedgerError, match=f"{kind}' belongs to a ledger that was here; restore that, or remove"):
             Ledger(path, epsilon=1.0)
         left.unlink()
-    assert list(path.parent.iterdir()) == []
+    assert not path.exists()
     Ledger(path, epsilon=1.0)
 
 
-def test_a_ledger_that_is_being_made_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_is_used_or_made_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpnoise.accounting._ledger_file._SECONDS", 0.01)
-    with locked(path), pytest.raises(LedgerError, match="is in use by process"):
-        Ledger(path, epsilon=1.0)
-    Ledger(path, epsilon=1.0)
-    with locked(path):
-        Ledger(path, epsilon=1.0)
+    with path.with_name(f"{path.name}-lock").open("wb") as file:
+        assert is_locked(file.fileno())
+        with pytest.raises(LedgerError, match=r"has been locked by another program for 0\.01 seconds"):
+            Ledger(path, epsilon=1.0)
+        assert not path.exists()
+        unlock(file.fileno())
+        ledger = Ledger(path, epsilon=1.0)
+        assert is_locked(file.fileno())
+        for call in (lambda: ledger.spend(PrivacyCost(0.5)), lambda: ledger.spent, lambda: Ledger.open_readonly(path)):
+            with pytest.raises(LedgerError, match="has been locked by another program"):
+                call()
+        assert ledger._file.recorded is False
+        path.with_name(f"{path.name}-lock").unlink()  # others lock a new one
+        ledger.spend(PrivacyCost(0.5))
+    assert ledger.spent == held(0.5)
 
 
 def test_a_full_disk_is_named_and_costs_nothing(path: Path) -> None:

@@ -650,14 +650,14 @@ def test_a_lock_ends_with_its_process(state: Path) -> None:
 
 
 def test_a_lock_on_a_file_that_its_holder_has_removed_is_none(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside, real, removed = state.with_name(f".{state.name}.lock"), _files._lock, []
+    beside, real, removed = state.with_name(f".{state.name}.lock"), _files.is_locked, []
 
     def lock(descriptor: int) -> bool:
         if not removed:  # by whoever held it until now
             removed.append(beside.unlink())
         return real(descriptor)
 
-    monkeypatch.setattr(_files, "_lock", lock)
+    monkeypatch.setattr(_files, "is_locked", lock)
     with _files.locked(state), pytest.raises(_files.InUse), _files.locked(state):
         pass
     assert list(state.parent.iterdir()) == []

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import RandomnessError, queries
+from dpnoise._files import is_locked
 from dpnoise.accounting import Ledger
 from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.cli import delivery, payment, release
@@ -400,10 +401,33 @@ def test_a_signal_after_the_payment(
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "spend", spend)
             outcome = run(*question)
-        assert (outcome.code, outcome.err) == (6, stopped + again(ledger, "may have"))
+        assert (outcome.code, outcome.err) == (6, stopped + again(ledger))
     finally:
         signal.signal(number, former)
     assert paid(ledger) == 0.5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_ledger_is_locked_costs_nothing(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    former = signal.signal(number, signal.default_int_handler)
+    monkeypatch.setattr("dpnoise.accounting._ledger_file.time.sleep", lambda _: os.kill(os.getpid(), number))
+    stopped = f"dpnoise: stopped by {signal.Signals(number).name}; no incomplete file is left\n"
+    question = ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25)
+    try:
+        other = sqlite3.connect(ledger.path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        outcome = run(*question)
+        assert (outcome.code, outcome.out, outcome.err) == (128 + number, "", stopped)
+        other.close()
+        with Path(f"{ledger.path}-lock").open("rb") as lock:
+            assert is_locked(lock.fileno())
+            outcome = run(*question)
+        assert (outcome.code, outcome.out, outcome.err) == (128 + number, "", stopped)
+    finally:
+        signal.signal(number, former)
+    assert ledger.entries() == []
 
 
 def test_a_second_signal_after_the_payment(

@@ -1,7 +1,9 @@
 """Processes that spend from one ledger at once and are killed at random moments; prints what came of it as JSON.
 
-Each process notes in a file of its own what it is about to spend and, when it was told so, that it was granted or
-refused. A note is one system call, so a kill loses none. The parent has used the ledger before it forks.
+With `--readers` each process also reads the file all the time, as a backup does, in a thread and in a signal handler:
+closing a file ends the POSIX locks of a process on it. Each process notes in a file of its own what it is about to
+spend and, when it was told so, that it was granted or refused. A note is one system call, so a kill loses none. The
+parent has used the ledger before it forks.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ import math
 import os
 import random
 import signal
+import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from dpnoise import BudgetExceeded, PrivacyCost
-from dpnoise.accounting import Ledger, RenyiCost, ZcdpCost
+from dpnoise.accounting import Ledger, LedgerError, RenyiCost, ZcdpCost
 
 COSTS: dict[str, Any] = {
     "epsilon": PrivacyCost(0.001, 1e-9),
@@ -40,6 +44,23 @@ def make(path: Path, measure: str, granted: int) -> Ledger[Any]:
     return Ledger(path, epsilon=needed + 1e-6, delta=0.001, orders=(32, 64))
 
 
+def read_all_the_time(ledger: Ledger[Any]) -> None:
+    """Read the ledger's file in a thread, and use the ledger in a signal handler, until the process ends."""
+
+    def copy() -> None:
+        while True:
+            ledger.path.read_bytes()
+
+    def handle(*_: object) -> None:
+        ledger.path.read_bytes()
+        with suppress(LedgerError):  # in the middle of a spend
+            assert ledger.spent is not None
+
+    threading.Thread(target=copy, daemon=True).start()
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.005)
+
+
 def spend(ledger: Ledger[Any], notes: Path, worker: int, spends: int, cost: Any) -> None:
     """Spend until so many were granted or refused, counting what a killed predecessor has noted."""
     before = [line.split()[0] for line in notes.read_text().splitlines()] if notes.exists() else []
@@ -48,20 +69,22 @@ def spend(ledger: Ledger[Any], notes: Path, worker: int, spends: int, cost: Any)
     for serial in range(tried, tried + spends - answered):
         label = f"{worker}/{serial}"
         os.write(file, f"tries {label}\n".encode())
+        begun, answer = time.perf_counter(), "granted"
         try:
             ledger.spend(cost, label)
         except BudgetExceeded:
-            os.write(file, f"refused {label}\n".encode())
-        else:
-            os.write(file, f"granted {label}\n".encode())
+            answer = "refused"
+        os.write(file, f"{answer} {label} {time.perf_counter() - begun}\n".encode())
 
 
-def fork(ledger: Ledger[Any], folder: Path, worker: int, spends: int, cost: Any) -> int:
+def fork(ledger: Ledger[Any], folder: Path, worker: int, spends: int, cost: Any, readers: bool) -> int:
     """Start a process."""
     child = os.fork()
     if child:
         return child
     try:
+        if readers:
+            read_all_the_time(ledger)
         spend(ledger, folder / f"{worker}.notes", worker, spends, cost)
     except BaseException as error:
         (folder / f"{worker}.failure").write_text(repr(error))
@@ -76,6 +99,7 @@ def main() -> None:
     options.add_argument("--measure", choices=COSTS, required=True)
     for name in ("processes", "spends", "kills", "granted", "seed"):
         options.add_argument(f"--{name}", type=int, required=True)
+    options.add_argument("--readers", action="store_true")
     chosen = options.parse_args()
     choice = random.Random(chosen.seed)
     cost = COSTS[chosen.measure]
@@ -83,7 +107,10 @@ def main() -> None:
     ledger.spend(PrivacyCost(0.0), "parent")
 
     started = time.perf_counter()
-    running = {fork(ledger, chosen.folder, worker, chosen.spends, cost): worker for worker in range(chosen.processes)}
+    running = {
+        fork(ledger, chosen.folder, worker, chosen.spends, cost, chosen.readers): worker
+        for worker in range(chosen.processes)
+    }
     killed = 0
     while running:
         if killed < chosen.kills:
@@ -93,17 +120,19 @@ def main() -> None:
             os.waitpid(victim, 0)
             killed += 1
             worker = running.pop(victim)
-            running[fork(ledger, chosen.folder, worker, chosen.spends, cost)] = worker
+            running[fork(ledger, chosen.folder, worker, chosen.spends, cost, chosen.readers)] = worker
         else:
             done, _ = os.wait()
             del running[done]
     seconds = time.perf_counter() - started
 
+    waits: list[float] = []
     notes: dict[str, set[str]] = {"tries": set(), "granted": set(), "refused": set()}
     for file in chosen.folder.glob("*.notes"):
         for line in file.read_text().splitlines():
-            kind, label = line.split()
+            kind, label, *waited = line.split()
             notes[kind].add(label)
+            waits += map(float, waited)
     entries = Ledger(chosen.folder / "ledger").entries()[1:]
     labels = Counter(entry.label for entry in entries)
     total = str(entries[-1].total.amounts())
@@ -127,6 +156,7 @@ def main() -> None:
         "sum_is_exact": total == expected[chosen.measure],
         "failures": [file.read_text() for file in chosen.folder.glob("*.failure")],
         "milliseconds_per_spend": 1000 * seconds / max(len(entries), 1),
+        "longest_wait_seconds": max(waits),
     }
     print(json.dumps(figures, indent=1))
 

@@ -137,6 +137,7 @@ def test_one_file_is_the_whole_ledger_after_a_kill(memory_path: Path) -> None:
     """
     path = memory_path / "people.db"
     assert subprocess.run([sys.executable, "-c", spender, path], check=False).returncode == -signal.SIGKILL
+    (memory_path / "people.db-lock").unlink()
     assert list(memory_path.iterdir()) == [path]
     assert (Ledger(path).spent.epsilon, Ledger(path).remaining.epsilon) == (1.5, 0.5)
 
@@ -205,12 +206,12 @@ def test_a_disk_that_fails_in_the_last_step_costs_nothing(path: Path) -> None:
     try:
         with pytest.raises(LedgerError, match="cannot be used: disk I/O error"):
             ledger.spend(PrivacyCost(0.25, 1e-7), "a question " * 20)
-        assert not ledger._file.committing
+        assert ledger._file.recorded is False
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert facts(ledger) == facts(Ledger(path)) == before
     ledger.spend(PrivacyCost(0.25, 1e-7))
-    assert not ledger._file.committing
+    assert ledger._file.recorded is True
     assert len(Ledger(path).entries()) == len(before[2]) + 1
 
 
@@ -229,10 +230,10 @@ class Late:
 
 def test_a_spend_that_may_be_on_disk_in_spite_of_a_failure_is_known(path: Path) -> None:
     ledger = Ledger(path)
-    ledger._file._connection = Late(ledger._file._open())  # type: ignore[assignment]
+    ledger._file._connection = Late(ledger._file._connection)  # type: ignore[assignment]
     with pytest.raises(LedgerError, match="cannot be used: disk I/O error"):
         ledger.spend(PrivacyCost(0.25))
-    assert ledger._file.committing
+    assert ledger._file.recorded is None
     assert Ledger(path).spent.epsilon == 1.25
 
 
@@ -279,7 +280,8 @@ def test_a_journal_that_cannot_be_used_is_not_passed_over(path: Path) -> None:
             (0o444, 0o444, "must first be opened with permission to write: a spend was cut short"),
             (0o666, 0, "cannot be used: unable to open"),
         ):
-            (folder / path.name).chmod(mode)
+            for file in (folder / path.name, folder / f"{path.name}-lock"):
+                file.chmod(mode)
             (folder / f"{path.name}-journal").chmod(of_journal)
             folder.chmod(0o555)
             if root:

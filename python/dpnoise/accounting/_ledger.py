@@ -37,7 +37,7 @@ from dpnoise.accounting._filters import (
     checked_cost,
     filter_of,
 )
-from dpnoise.accounting._ledger_file import LedgerFile, State
+from dpnoise.accounting._ledger_file import LedgerFile, Row, State
 from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
@@ -345,12 +345,15 @@ class Ledger(ByName, Generic[AnyCost]):
             raise ParameterError(f"cost must be zero or more and finite, got {', '.join(map(str, amounts))}")
         mechanism = "" if isinstance(cost, Cost) else repr(cost)
         _native.generator()  # nothing is spent where nothing can be drawn
-        with self._file.write() as (state, append):
+
+        def row_after(state: State) -> Row:
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
                 raise BudgetExceeded(self._cost(map(up, amounts)), self._cost(map(down, self._left(state))))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            append((now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))))
+            return now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))
+
+        self._file.append(row_after)
         # Not within the transaction: a handler may take its time.
         _logger.info("%r: spent %s for %r", str(self.path), self._filter.text(amounts), label)
 

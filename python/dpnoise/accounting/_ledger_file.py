@@ -1,7 +1,7 @@
 """The file of a ledger: an SQLite database that loses no spend and grants none twice.
 
-Every spend is one transaction that first takes the write lock, then reads the total and appends a row; it is on disk
-when it is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
+Every spend is one transaction that first takes all locks, then reads the total and appends a row; it is on disk when it
+is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
 
 Between transactions the database is one file. During a transaction a second file, the journal, holds what is being
 overwritten; after a kill the next connection restores it from there. Each row is hashed with the terms and with the
@@ -10,8 +10,15 @@ any number of rows: the last row, which has the totals, must match. A file does 
 or older than its terms, as it may be in a copy without its journal. Damage in earlier rows changes no total, and is
 found by `LedgerFile.entries`. The hashes have no key: they are no protection from a forger.
 
+SQLite's locks keep out other programs, but they are POSIX locks: a process loses its own as soon as any of its threads
+closes the file, as a backup does that has read it. So processes of dpnoise keep each other out by a lock on a file of
+its own, which nothing else opens, whenever they open or read a ledger or write to it. It is held by the open file and
+not by the process, where the system has such locks. Where it has not, the file of the lock should be left out of
+backups by a process that spends.
+
 SQLite connections must not cross a fork, so each process has its own. Before a fork all connections are closed, while
-no transaction is open, and they are opened again on demand.
+no transaction is open, and they are opened again on demand. A signal handler or a finalizer that runs in the middle of
+a transaction is refused before it has touched anything; if it forks, the transaction fails in both processes.
 """
 
 from __future__ import annotations
@@ -28,15 +35,18 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from stat import S_ISREG
+from typing import Any, BinaryIO, ClassVar, Final, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from dpnoise._errors import LedgerError
-from dpnoise._files import InUse, atomic_write, locked
+from dpnoise._errors import LedgerError, ParameterError
+from dpnoise._files import InUse, atomic_write, is_locked, unlock
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
 _VERSION: Final = 4
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
+_PATIENCE: Final = 0.1  # seconds of it that SQLite waits for other programs, while no signal is answered
+_PAUSE: Final = 0.001  # seconds; all who wait look equally often, so that none waits much longer than the others
 _TABLES: Final = (
     """CREATE TABLE budget (
         terms TEXT NOT NULL,
@@ -53,6 +63,10 @@ _TABLES: Final = (
         totals TEXT NOT NULL
     )""",
 )
+Row: TypeAlias = tuple[str, ...]
+T = TypeVar("T")
+
+_FIRST_READ: Final = "SELECT count(*) FROM sqlite_master"  # which takes a reader's lock
 _ROWS: Final = "SELECT * FROM entries WHERE number > ? ORDER BY number"
 
 # --- its content -----------------------------------------------------------------------------------------------
@@ -79,7 +93,7 @@ def _new(terms: str) -> State:
     return State(terms, 0, "", _hash("", terms, ()))
 
 
-def _read(connection: sqlite3.Connection, known: State | None) -> State:
+def _state_of(connection: sqlite3.Connection, known: State | None) -> State:
     """Read a ledger, from the state `known` or from the last row on; raise TypeError or ValueError for a wrong hash."""
     ((terms, spends, before, recorded),) = connection.execute("SELECT * FROM budget")
     state = known or (State(terms, spends - 1, "", before) if spends else _new(terms))
@@ -91,12 +105,11 @@ def _read(connection: sqlite3.Connection, known: State | None) -> State:
     return State(terms, number, totals, found)
 
 
-def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) -> State:
+def _insert(connection: sqlite3.Connection, state: State, row: Row) -> None:
     number = state.spends + 1
     after = State(state.terms, number, row[-1], _hash(state.hash, state.terms, (number, *row)))
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (number, *row))
     connection.execute("UPDATE budget SET spends = ?, before = ?, hash = ?", (after.spends, state.hash, after.hash))
-    return after
 
 
 def _create(connection: sqlite3.Connection, state: State) -> None:
@@ -115,45 +128,45 @@ class LedgerFile:
     With `terms` the file is created if it does not exist.
     """
 
+    _busy: ClassVar[bool] = False
+    """Whether a transaction is open in this process; whoever has the lock below and finds it set has interrupted it."""
+
     def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False) -> None:
-        self.path, self.readonly = path.absolute(), readonly
+        if "\0" in str(path):
+            raise ParameterError(f"path must have no null character, got {str(path)!r}")
+        self.path, self._lock_path, self.readonly = path, "", readonly
         self._connection: sqlite3.Connection | None = None
         self._known: State | None = None
-        self.committing = False
-        """Whether the last transaction failed in its last step, and so may be on disk all the same."""
-        with _LOCK:
-            if terms is not None:
-                self._make(terms)
-            self._open()
-            with self._explained():
-                self._identity = self._found()
-            self.terms = self.state().terms
-            _FILES.add(self)
+        self.recorded: bool | None = False
+        """Whether the last row is on disk that `append` was to append; None if it may be, after a failure."""
+        with self._explained():
+            self.path = path.absolute()
+            self._lock_path = os.path.realpath(self.path) + "-lock"
+            if terms is None or self._status() is not None:
+                self._check_format()  # or the file of the lock would be made beside anything
+        self._exclusively(partial(self._begin, terms))
 
     def state(self) -> State:
         """Read and verify the rows that this process has not read before."""
-        with self._transaction("BEGIN") as (_, state):
-            return state
+        return self._exclusively(partial(self._read, lambda connection, state: state))
 
     def entries(self) -> tuple[State, list[tuple[Any, ...]]]:
         """Read the rows, the oldest first, and verify the whole file."""
-        with self._transaction("BEGIN") as (connection, state):
+
+        def read(connection: sqlite3.Connection, state: State) -> tuple[State, list[tuple[Any, ...]]]:
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._damaged())
             if self._verified(connection, _new(state.terms)) != state:
                 raise LedgerError(self._damaged())
             return state, connection.execute(_ROWS, (0,)).fetchall()
 
-    @contextmanager
-    def write(self) -> Iterator[tuple[State, Callable[[tuple[str, ...]], State]]]:
-        """Take the write lock; yield the state, and a function that appends a row.
+        return self._exclusively(partial(self._read, read))
 
-        The row is on disk at the end, or rolled back by an error.
-        """
+    def append(self, row_after: Callable[[State], Row]) -> None:
+        """Append the row that a function makes of the state; it is on disk then, or rolled back by an error."""
         if self.readonly:
             raise LedgerError(f"{str(self.path)!r} was opened read-only")
-        with self._transaction("BEGIN IMMEDIATE") as (connection, state):
-            yield state, partial(_append, connection, state)
+        self._exclusively(partial(self._append, row_after, os.getpid()))
 
     def close(self) -> None:
         """Close the connection; the next transaction opens another one."""
@@ -165,48 +178,125 @@ class LedgerFile:
     def __del__(self) -> None:
         self.close()
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[tuple[sqlite3.Connection, State]]:
+    def _begin(self, terms: str | None) -> None:
+        if terms is not None and self._status() is None:
+            self._write_empty(terms)
+        self._identity = self._found()
+        self.terms = self._read(lambda connection, state: state.terms)
+        _FILES.add(self)
+
+    def _read(self, read: Callable[[sqlite3.Connection, State], T]) -> T:
+        connection = self._connected()
+        try:
+            self._wait(partial(_done, connection, "BEGIN", _FIRST_READ))
+            state = self._verified(connection, self._known)
+            result = read(connection, state)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(connection, error)
+            raise
+        self._known = state
+        return result
+
+    def _append(self, row_after: Callable[[State], Row], process: int) -> None:
+        self.recorded = False
+        connection, state = self._connected(), None
+        try:
+            # So that no other program can make the commit wait.
+            self._wait(partial(_done, connection, "BEGIN EXCLUSIVE"))
+            state = self._verified(connection, self._known)
+            _insert(connection, state, row_after(state))
+            after = self._verified(connection, state)
+            if os.getpid() != process:
+                raise LedgerError(f"{str(self.path)!r} cannot be used: a signal handler has forked during a spend")
+            self.recorded = None
+            connection.execute("COMMIT")
+            self.recorded, self._known = True, after
+        except BaseException as error:
+            self._undo(connection, error)
+            if self.recorded is None and state is not None:
+                self._look(state)
+            raise
+
+    def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        """Roll back; a connection that has failed may still have locks, and is closed, which rolls back, too."""
+        with suppress(sqlite3.Error):
+            connection.rollback()
+            if not isinstance(error, sqlite3.Error):
+                return
+        self.close()
+
+    def _look(self, before: State) -> None:
+        """Find out whether a commit that failed is undone. A row that can be read may still be lost with the power."""
+        with suppress(sqlite3.Error, OSError, LedgerError, TypeError, ValueError):
+            if _state_of(self._connected(), before) == before:
+                self.recorded = False
+
+    def _exclusively(self, work: Callable[[], T]) -> T:
+        """Do the work while no other process, thread, signal handler or finalizer uses this file."""
+        process, lock = os.getpid(), None
         with _LOCK, self._explained():
-            connection = self._connection or self._open()
-            self._check_identity()
+            if LedgerFile._busy:
+                raise LedgerError(
+                    f"{str(self.path)!r} cannot be used now: a signal handler or finalizer has interrupted another use "
+                    f"of a ledger; let it only note what is to be done, and do that later"
+                )
             try:
-                self.committing = False
-                connection.execute(begin)
-                state = self._verified(connection, self._known)
-                yield connection, state
-                after = self._verified(connection, state)
-                self.committing = True
-                connection.execute("COMMIT")
-                self.committing, self._known = False, after
-            except BaseException:
+                LedgerFile._busy = True
                 try:
-                    connection.rollback()
-                    if self.committing:  # a row that can be read now may still be lost with the power
-                        self.committing = _read(connection, state) != state
-                except (sqlite3.Error, TypeError, ValueError):
-                    self.close()  # which rolls back, too
+                    lock = self._wait(self._locked)
+                    return work()
+                finally:
+                    if lock is not None:
+                        with lock:
+                            if os.getpid() == process:  # a forked child shares the lock, and must not end it
+                                unlock(lock.fileno())
+            finally:
+                LedgerFile._busy = False
+
+    def _wait(self, attempt: Callable[[], T | None]) -> T:
+        """Repeat an attempt until it returns something; in between signals are answered."""
+        end = time.monotonic() + _SECONDS
+        while not (result := attempt()):
+            if time.monotonic() > end:
+                raise LedgerError(f"{str(self.path)!r} has been locked by another program for {_SECONDS:g} seconds")
+            time.sleep(_PAUSE)
+        return result
+
+    def _locked(self) -> BinaryIO | None:
+        """Lock the file beside the ledger, and return it; None if another process has the lock."""
+        lock = self._lock_file()
+        try:
+            if lock.name == os.devnull or (is_locked(lock.fileno()) and os.fstat(lock.fileno()).st_nlink):
+                return lock
+        except BaseException:
+            lock.close()
+            raise
+        lock.close()  # also if the file has been removed, and others lock a new one
+        return None
+
+    def _lock_file(self) -> BinaryIO:
+        """Open the file that is locked, or make it, for those who may read the ledger.
+
+        Only `open_readonly` does without where nobody has spent, and this process cannot make the file.
+        """
+        status = self._status()
+        mode = 0o600 if status is None else status.st_mode & 0o666
+        try:
+            return open(self._lock_path, "ab", opener=lambda path, flags: os.open(path, flags, mode))
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
+            there = os.path.exists(self._lock_path)
+            if not there and not self.readonly:
+                raise
+            return open(self._lock_path if there else os.devnull, "rb")
 
     def _verified(self, connection: sqlite3.Connection, known: State | None) -> State:
         try:
-            return _read(connection, known)
+            return _state_of(connection, known)
         except (TypeError, ValueError) as error:
             raise LedgerError(self._damaged()) from error
-
-    def _make(self, terms: str) -> None:
-        """Make a ledger, unless the file exists."""
-        end = time.monotonic() + _SECONDS
-        with self._explained():
-            while not self.path.exists():
-                try:
-                    with locked(self.path):
-                        if not self.path.exists():
-                            self._write_empty(terms)
-                except InUse as error:
-                    if time.monotonic() > end:
-                        raise LedgerError(str(error)) from None
-                    time.sleep(0.01)
 
     def _write_empty(self, terms: str) -> None:
         """Write a ledger without spends, atomically, so that an empty file is never a ledger."""
@@ -224,39 +314,62 @@ class LedgerFile:
                 _create(connection, _new(terms))
             file.seek(0, os.SEEK_END)
 
-    def _open(self) -> sqlite3.Connection:
-        with self._explained():
-            if not self.path.exists():
-                hint = "" if self.readonly else "; give epsilon or rho, its budget, to make one"
-                raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
-            self._found()
-            # Transactions are begun explicitly; the lock below serialises threads. Readers restore the file from its
-            # journal, too, if they may write it.
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode=rw",
-                uri=True,
-                timeout=_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
+    def _connected(self) -> sqlite3.Connection:
+        """Return a connection to the file that was opened.
+
+        A file that was replaced or has several names is refused: others might use another file.
+        """
+        if self._status() is None:
+            raise LedgerError(f"{str(self.path)!r} is gone")
+        if self._found() != self._identity:
+            raise LedgerError(f"{str(self.path)!r} has been replaced since it was opened")
+        return self._connection or self._open()
+
+    def _check_format(self) -> None:
+        if self._status() is None:
+            hint = "" if self.readonly else "; give epsilon or rho, its budget, to make one"
+            raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
+        self._found()
+        with self.path.open("rb") as file:
+            header = file.read(72)
+        if header[68:] != _APPLICATION.to_bytes(4, "big"):
+            kind = (
+                "a database, but not"
+                if header.startswith(b"SQLite format 3\0")
+                else "not"
+                if header
+                else "empty, but not"
             )
-            try:
-                connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and syncs the directory without the journal
-                connection.execute(f"PRAGMA query_only = {self.readonly:d}")
-                self._check_kind(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-            return connection
+            raise LedgerError(f"{str(self.path)!r} is {kind} a ledger of dpnoise")
+
+    def _open(self) -> sqlite3.Connection:
+        # Transactions are begun explicitly; the lock below serialises threads. Readers restore the file from its
+        # journal, too, if they may write it.
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            extra = "PRAGMA synchronous = EXTRA"  # FULL, and syncs the directory without the journal
+            self._wait(
+                partial(_done, connection, extra, f"PRAGMA query_only = {self.readonly:d}", "BEGIN", _FIRST_READ)
+            )
+            self._check_kind(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
         def found(what: str) -> object:
             return connection.execute(f"PRAGMA {what}").fetchone()[0]
 
         name = repr(str(self.path))
-        if found("application_id") != _APPLICATION:
-            kind = "a database" if self.path.stat().st_size else "empty"
-            raise LedgerError(f"{name} is {kind}, but not a ledger of dpnoise")
         version = found("user_version")
         if version != _VERSION:
             raise LedgerError(
@@ -267,16 +380,18 @@ class LedgerFile:
         if tables != _TABLES or found("journal_mode") != "delete":
             raise LedgerError(self._damaged())
 
-    def _check_identity(self) -> None:
-        """Refuse to spend from a file that was replaced or has several names: others might use another file."""
-        if not self.path.exists():
-            raise LedgerError(f"{str(self.path)!r} is gone")
-        if self._found() != self._identity:
-            raise LedgerError(f"{str(self.path)!r} has been replaced since it was opened")
+    def _status(self) -> os.stat_result | None:
+        try:
+            return self.path.stat()
+        except FileNotFoundError:
+            return None
 
     def _found(self) -> tuple[int, int]:
         status = self.path.stat()
-        if status.st_nlink > 1 and not self.path.is_dir():
+        if not S_ISREG(status.st_mode):
+            kind = "a directory" if self.path.is_dir() else "no regular file"
+            raise LedgerError(f"{str(self.path)!r} is {kind}")
+        if status.st_nlink > 1:
             # Each name would have its own journal: a spend interrupted under one name would stay so under the other.
             raise LedgerError(f"{str(self.path)!r} is one of {status.st_nlink} hard links; a ledger must have one name")
         return status.st_dev, status.st_ino
@@ -288,10 +403,13 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise LedgerError(self._explanation(str(error))) from error
+        except InUse as error:
+            raise LedgerError(str(error)) from error
         except UnicodeDecodeError as error:  # raised by sqlite3 for a message that quotes damaged text
             raise LedgerError(self._damaged()) from error
         except OSError as error:
-            raise LedgerError(self._explanation(error.strerror or str(error))) from error
+            of_lock = f" for {self._lock_path!r}" if error.filename == self._lock_path else ""
+            raise LedgerError(self._explanation(f"{error.strerror or error}{of_lock}")) from error
 
     def _explanation(self, said: str) -> str:
         name = repr(str(self.path))
@@ -318,6 +436,19 @@ class LedgerFile:
             f"{str(self.path)!r} is damaged or incomplete, and grants nothing: put its -journal file beside it if it "
             f"was copied without that, or restore a copy made after its last spend, or count its whole budget as spent"
         )
+
+
+def _done(connection: sqlite3.Connection, *statements: str) -> bool:
+    """Execute statements; False, and no transaction is open, if another program has locked the file."""
+    try:
+        for statement in statements:
+            connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        connection.rollback()
+        return False
+    return True
 
 
 _LOCK: Final = threading.RLock()

@@ -17,18 +17,11 @@ class Undelivered(OutputError):
 
 
 class Purse(Ledger[Any]):
-    """A ledger that records whether it has paid: None while it is paying."""
+    """A ledger that says whether it has paid for what was spent last: None if it may have."""
 
-    paid: bool | None = False
-
-    def spend(self, *arguments: Any, **options: Any) -> None:
-        self.paid = None
-        try:
-            super().spend(*arguments, **options)
-        except Exception:
-            self.paid = None if self._file.committing else False
-            raise
-        self.paid = True
+    @property
+    def paid(self) -> bool | None:
+        return self._file.recorded
 
 
 class Sale:
