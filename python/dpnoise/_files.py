@@ -22,9 +22,15 @@ _NO_LOCKS: Final = frozenset(
 
 _TAKEN: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})
 
+# Some file systems do not sync directories.
+_NO_SYNC: Final = frozenset({errno.EINVAL, *_NO_LOCKS})
+
 
 class NotWritten(Error, OSError):
-    """A file could not be written; `filename` is the user's name for it, and an earlier file is unchanged."""
+    """A file could not be written; `filename` is the user's name for it, and an earlier file is unchanged.
+
+    Only when the disk fails in the very last step may the new file be there, until the power fails.
+    """
 
 
 class InUse(Error):
@@ -36,13 +42,15 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it.
 
     The first `reserve` bytes are written, and overwritten later, so that a full disk is detected before the block
-    begins. What killed processes left of earlier attempts is removed.
+    begins. After the block the file is on disk under its name, with the permissions of the file that it replaces; a new
+    one is its owner's alone. What killed processes left of earlier attempts is removed.
     """
     target = Path(os.path.realpath(path))  # keeps a symbolic link
     _sweep(target)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with partial.open("xb") as file:
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             # Windows does not remove open files. Elsewhere another process may have removed the file as a leftover.
             if sys.platform != "win32" and not (is_locked(file.fileno()) and partial.exists()):
                 raise InUse(f"{str(path)!r} is in use by another process: try again when that has ended")
@@ -52,9 +60,11 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
                 file.seek(0)
             yield file
             file.truncate()
+            partial.chmod(mode)
             _to_disk(file)
             if sys.platform != "win32":
                 partial.replace(target)  # while it is locked
+                _sync_directory(target.parent)
         if sys.platform == "win32":
             partial.replace(target)
     except BaseException as error:
@@ -83,6 +93,21 @@ def _to_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
+def _sync_directory(directory: Path) -> None:
+    """Put the new name of a file on disk, where the system lets a program do that."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except PermissionError:  # a directory that may be written but not listed
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing `path` in the block, or raise `InUse`.
@@ -108,7 +133,7 @@ def locked(path: Path) -> Iterator[None]:
 def _acquired(beside: Path, path: Path) -> int:
     while True:
         try:
-            lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+            lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise NotWritten(error.errno, error.strerror, str(path)) from error
         try:

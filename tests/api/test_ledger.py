@@ -514,9 +514,12 @@ def test_a_file_without_write_permission() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, path, lock = Path(name), Path(name) / "ledger", Path(name) / "ledger-lock"
         Ledger(path, epsilon=1.0).spend(PrivacyCost(0.25))
+        assert {file.stat().st_mode & 0o777 for file in (path, lock)} == {0o600}
         lock.unlink()
         path.chmod(0o644)
+        mask = os.umask(0o022)
         assert Ledger(path).spent == held(0.25)
+        os.umask(mask)
         assert lock.stat().st_mode & 0o777 == 0o644, "who may read a ledger may lock it"
         shutil.copy(path, folder / "copy")
         path.chmod(0o444)

@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -441,6 +442,46 @@ def test_a_name_may_be_any_bytes(run: Run, colours_csv: Path, tmp_path: Path) ->
     assert run("merge", name(".state"), "-o", name("-merged.state")).code == 0
     assert run("estimate", name("-merged.state")).code == 2
     assert run("ledger", name(".db")).code == 0
+
+
+# --- Files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_a_new_file_is_its_owners_alone_and_an_old_one_stays_as_it_was(state: Path) -> None:
+    mask = os.umask(0)
+    try:
+        for expected in (0o600, 0o640):
+            with _files.atomic_write(state) as file:
+                [partial] = state.parent.glob(".*.partial")
+                assert partial.stat().st_mode & 0o777 == 0o600
+                file.write(b"private")
+            assert state.stat().st_mode & 0o777 == expected
+            state.chmod(0o640)
+        with _files.locked(state):
+            assert state.with_name(f".{state.name}.lock").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(mask)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not sync directories")
+def test_the_name_of_a_file_is_on_disk_after_its_content(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    failure = 0
+
+    def fsync(descriptor: int) -> None:
+        of_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        synced.append(f"directory, {state.read_text(encoding='ascii')}" if of_directory else "file")
+        if of_directory and failure:
+            raise OSError(failure, os.strerror(failure))
+
+    monkeypatch.setattr("os.fsync", fsync)
+    for failure, text in ((0, "one"), (errno.EINVAL, "two"), (errno.EIO, "three")):  # noqa: B007 - fsync reads it
+        with contextlib.suppress(_files.NotWritten), _files.atomic_write(state) as file:
+            file.write(text.encode())
+    assert synced == ["file", "directory, one", "file", "directory, two", "file", "directory, three"]
+    with pytest.raises(_files.NotWritten, match="Input/output error"), _files.atomic_write(state):
+        pass
 
 
 # --- Leftovers -----------------------------------------------------------------------------------------------------
