@@ -46,7 +46,7 @@ def test_all_errors_have_one_base() -> None:
         (dpnoise.ParameterError("no"), ValueError),
         (dpnoise.RandomnessError("no"), RuntimeError),
         (dpnoise.HaltedError("no"), RuntimeError),
-        (dpnoise.BudgetExceeded(dpnoise.PrivacyCost(1.0), dpnoise.PrivacyCost(0.5)), dpnoise.Error),
+        (dpnoise.BudgetExceeded(dpnoise.PrivacyCost(1.0), dpnoise.PrivacyCost(0.5), Path("a")), dpnoise.Error),
         (dpnoise.accounting.LedgerError("no"), dpnoise.Error),
     ],
 )

@@ -569,7 +569,7 @@ def test_reports_of_protocols_are_paid_for(memory_path: Path) -> None:
 
 def test_a_pure_budget_says_what_gaussian_noise_needs(memory_path: Path) -> None:
     ledger = Ledger(memory_path / "ledger", epsilon=1.0)
-    with pytest.raises(BudgetExceeded, match="; Gaussian noise needs a budget with a delta, or of rho"):
+    with pytest.raises(BudgetExceeded, match="; Gaussian noise needs a budget with a delta, or of rho; ask for less"):
         ledger.spend(Gaussian(epsilon=0.5, delta=1e-6))
 
 

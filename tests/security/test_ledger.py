@@ -100,7 +100,7 @@ def test_threads_share_a_ledger(memory_path: Path) -> None:
 def careless_spend(ledger: Ledger[PrivacyCost], cost: PrivacyCost) -> Iterator[None]:
     """Check the budget in one transaction and spend in another one."""
     if cost.epsilon > ledger.remaining.epsilon:
-        raise BudgetExceeded(cost, ledger.remaining)
+        raise BudgetExceeded(cost, ledger.remaining, ledger.path)
     yield
 
     def row_after(state: State) -> Row:

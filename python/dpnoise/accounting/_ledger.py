@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, Generic, overload
 
 from dpnoise import _native
@@ -38,6 +39,7 @@ from dpnoise.accounting._filters import (
     filter_of,
 )
 from dpnoise.accounting._ledger_file import LedgerFile, Row, State
+from dpnoise.accounting._ledger_memory import IN_MEMORY, MemoryLedger
 from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
@@ -53,19 +55,23 @@ class BudgetExceeded(Error):
     ----------
     cost, remaining : PrivacyCost, ZcdpCost or RenyiCost
         The cost of the release, and the remaining budget, in the measure of the ledger.
+    path : Path
+        The file of the ledger; ``Path(":memory:")`` for one in memory.
     """
 
     __module__ = "dpnoise"
 
-    def __init__(self, cost: Any, remaining: Any) -> None:
-        super().__init__(cost, remaining)
-        self.cost, self.remaining = cost, remaining
+    def __init__(self, cost: Any, remaining: Any, path: Path) -> None:
+        super().__init__(cost, remaining, path)
+        self.cost, self.remaining, self.path = cost, remaining, path
 
     def __str__(self) -> str:
         message = f"this would cost {self.cost.amounts()}, and what remains of the budget is {self.remaining.amounts()}"
         if isinstance(self.cost, PrivacyCost) and self.cost.delta and not self.remaining.delta:
             message += "; Gaussian noise needs a budget with a delta, or of rho"
-        return message
+        if self.path == Path(IN_MEMORY):
+            return f"{message}; ask for less"
+        return f"{message}; ask for less, or see by `dpnoise ledger {quote(str(self.path))}` what all runs have spent"
 
 
 @dataclass(frozen=True)
@@ -100,14 +106,17 @@ class Ledger(ByName, Generic[AnyCost]):
     A ledger is a privacy filter: whoever spends may choose the next mechanism, its parameters and whether to go on by
     what earlier releases have shown, and all releases together still have the guarantee of the budget. A spend is on
     disk before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and
-    may fork or be killed at any moment: a granted spend is never lost, and an interrupted one counts at most once.
+    may read its file, fork or be killed at any moment: a granted spend is never lost, and an interrupted one counts at
+    most once.
 
     Parameters
     ----------
     path : path-like
         The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
         While a spend is written, and after a kill during that, a file with ``-journal`` appended to the name is beside
-        it and belongs to it.
+        it and belongs to it. An empty file with ``-lock`` appended stays there: whoever uses the ledger locks it. The
+        text ``":memory:"`` makes a ledger without a file, which ends with its object: it is for trying things out, and
+        for this process alone, with all its threads.
     epsilon, rho : float, optional
         The budget; one of them is required to make a ledger. For an existing ledger it must equal the ledger's budget.
         ``epsilon``, zero or more, is a budget of epsilon and delta, and epsilons and deltas add up. ``rho``, positive,
@@ -128,7 +137,7 @@ class Ledger(ByName, Generic[AnyCost]):
     Attributes
     ----------
     path : pathlib.Path
-        The file.
+        The file; ``Path(":memory:")`` if there is none.
     relation : str
         The neighbouring relation.
     budget, spent, remaining : PrivacyCost, ZcdpCost or RenyiCost
@@ -138,8 +147,9 @@ class Ledger(ByName, Generic[AnyCost]):
     ------
     LedgerError
         When the file is no ledger, is damaged or incomplete, comes from another version, has several names (hard
-        links), or cannot be read, written or made; or when the ledger has another budget or relation. Nothing is
-        spent from it then.
+        links), or cannot be read, written or made; or when the ledger has another budget or relation. And when a
+        signal handler or finalizer uses a ledger in the middle of another use of one, or a forked process one in
+        memory. Nothing is spent from it then.
 
     Notes
     -----
@@ -187,7 +197,7 @@ class Ledger(ByName, Generic[AnyCost]):
 
     __slots__ = ("_file", "_filter")
 
-    _file: LedgerFile
+    _file: LedgerFile | MemoryLedger
     _filter: Filter[Any]
 
     @overload
@@ -233,6 +243,11 @@ class Ledger(ByName, Generic[AnyCost]):
         if relation is not None:
             check_relation(relation)
         given = _filter_of(epsilon, delta, rho, orders, odometer_delta, relation or "add/remove")
+        if path == IN_MEMORY:
+            if given is None:
+                raise ParameterError("epsilon or rho must be given for a ledger in memory, which is always a new one")
+            self._open(MemoryLedger(given.terms))
+            return
         self._open(LedgerFile(Path(fspath(path)), terms=None if given is None else given.terms))
         name, found = str(self.path), self._filter
         if given is not None and (given.kind, given.description) != (found.kind, found.description):
@@ -250,7 +265,7 @@ class Ledger(ByName, Generic[AnyCost]):
         ledger._open(LedgerFile(Path(fspath(path)), readonly=True))
         return ledger
 
-    def _open(self, file: LedgerFile) -> None:
+    def _open(self, file: LedgerFile | MemoryLedger) -> None:
         self._file, self._filter = file, filter_of(file.terms)
 
     @property
@@ -349,7 +364,8 @@ class Ledger(ByName, Generic[AnyCost]):
         def row_after(state: State) -> Row:
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
-                raise BudgetExceeded(self._cost(map(up, amounts)), self._cost(map(down, self._left(state))))
+                cost, remaining = self._cost(map(up, amounts)), self._cost(map(down, self._left(state)))
+                raise BudgetExceeded(cost, remaining, self.path)
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             return now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))
 
@@ -408,10 +424,14 @@ class Ledger(ByName, Generic[AnyCost]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""
+        if isinstance(self._file, MemoryLedger):
+            raise TypeError("a ledger in memory cannot be copied or pickled, since each copy would spend the budget")
         return (Ledger.open_readonly if self._file.readonly else Ledger), (self.path,)
 
     def __repr__(self) -> str:
         """Show the call that opens this ledger."""
+        if isinstance(self._file, MemoryLedger):
+            return f"Ledger({IN_MEMORY!r}, {self._filter.description})"
         return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"
 
 
