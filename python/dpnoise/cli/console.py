@@ -64,12 +64,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
-    """Return a number with the decimals of two digits of its error; without an error, in the format `otherwise`."""
+    """Return a number with the decimals that two digits of its error need; without an error, in the format `otherwise`.
+
+    Whole numbers keep all their digits: an error of 10 or more needs no decimals, nor does one that is whole.
+    """
     if isinstance(number, int):
         return f"{number:,}"
     if not error or not math.isfinite(error):
         return format(number, otherwise)
-    decimals = 0 if error == round(error) else max(0, 1 - math.floor(math.log10(error)))
+    exponent = int(f"{error:.1e}".partition("e")[2])  # that of the rounded error: 9.96 is 10
+    decimals = 0 if error == round(error) else max(0, 1 - exponent)
     return f"{number:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{number:,.10g}"
 
 

@@ -141,8 +141,9 @@ def release(
     One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
     the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
     `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with the
-    probability --level, where that is known; a table rounds both to two digits of the error, and --json and files do
-    not. What clamping to --bounds does to the answer is private, and not in the error.
+    probability --level, where that is known. A table shows both with the decimals that two digits of the error need,
+    and without any where it is 10 or more; --json and files have all digits. What clamping to --bounds does to the
+    answer is private, and not in the error.
 
     Private are IN and, by add/remove and of reports, the number of its rows; of these two only the progress on a
     terminal shows the latter. All options are public: choose bounds, edges and domain without looking at the data.
