@@ -262,6 +262,14 @@ def checked_level(level: float) -> float:
     return number
 
 
+def checked_delta(delta: float) -> float:
+    """Return a delta between 0 and 1; the error is the same as in the native mechanisms."""
+    number = real_down(delta, "delta")
+    if not 0 < number < 1:
+        raise ParameterError(f"delta must be between 0 and 1, both excluded, got {number!r}")
+    return number
+
+
 # Tables are a function of the public parameters, and take longer to compute than a few samples.
 _cached = lru_cache(maxsize=256, typed=True)(Sampler)
 

@@ -514,11 +514,11 @@ def test_sampling_costs_less(method: Any) -> None:
             "mechanism must have more noise for 'pld', got",
         ),
         (
-            lambda: Accountant().epsilon(1.0),
+            lambda: Accountant().epsilon(1.5),
             ParameterError,
-            "delta must be from 0 up to, but not including, 1, got 1.0",
+            "delta must be from 0 to 1, got 1.5",
         ),
-        (lambda: Accountant().delta(-1.0), ParameterError, "epsilon must be zero or more and finite, got -1.0"),
+        (lambda: Accountant().delta(-1.0), ParameterError, "epsilon must be zero or more, got -1.0"),
         (
             lambda: accountant("pld", DiscreteGaussianLoss(40.0, 1.0)).epsilon(1e-14),
             ParameterError,

@@ -361,11 +361,11 @@ def test_the_rho_of_pure_privacy_is_the_smallest_one(epsilon: float) -> None:
     ("call", "message"),
     [
         (lambda: zcdp_epsilon(-1.0, delta=0.1), "rho must be zero or more and finite, got -1.0"),
-        (lambda: zcdp_epsilon(1.0, delta=0.0), "delta must be above 0 and below 1, got 0.0"),
-        (lambda: zcdp_epsilon(1.0, delta=1.0), "delta must be above 0 and below 1, got 1.0"),
+        (lambda: zcdp_epsilon(1.0, delta=0.0), "delta must be above 0 and at most 1, got 0.0"),
+        (lambda: zcdp_epsilon(1.0, delta=1.5), "delta must be above 0 and at most 1, got 1.5"),
         (lambda: zcdp_delta(1.0, epsilon=math.nan), "epsilon must be zero or more and finite, got nan"),
         (lambda: zcdp_delta(1.0, epsilon=1.0, method="best"), "method must be 'tight' or 'simple', got 'best'"),
-        (lambda: zcdp_rho(epsilon=0.0, delta=0.1), "epsilon must be positive and finite, got 0.0"),
+        (lambda: zcdp_rho(epsilon=0.1, delta=1.0), "delta must be between 0 and 1, both excluded, got 1.0"),
         (lambda: pure_zcdp_rho(-1.0), "epsilon must be zero or more and finite, got -1.0"),
     ],
 )

@@ -318,7 +318,7 @@ BAD = [
     (lambda: noisy(expected_batch_size=math.inf), ValueError, "expected_batch_size must be .*got inf"),
     (lambda: noisy(expected_batch_size=None), TypeError, "expected_batch_size must be a number, got NoneType"),
     (lambda: NoisyGradient(1.0, 1.0, 1.0), TypeError, "NoisyGradient takes its parameters by name, use clip_norm="),
-    (lambda: noisy(delta=0.0), ValueError, "delta must be above 0 and below 1, got 0.0"),
+    (lambda: noisy(delta=0.0), ValueError, "delta must be between 0 and 1, both excluded, got 0.0"),
     (lambda: noisy(delta="1"), TypeError, "delta must be a number, got str"),
     (lambda: NOISY.error(0), ValueError, "d must be an integer from 1 to .*got 0"),
     (lambda: NOISY.error(3, 1.0), ValueError, "level must be between 0 and 1, both excluded, got 1.0"),

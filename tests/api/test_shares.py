@@ -196,7 +196,7 @@ def test_one_change_by_one_is_private_in_an_array() -> None:
             "colluding must be below the number",
         ),
         (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(1.0, -1), "colluding must be"),
-        (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(0.0), "epsilon must be positive and finite"),
+        (lambda: NegativeBinomialShares(epsilon=1.0, parties=3).delta_for(-0.1), "epsilon must be zero or more"),
     ],
 )
 def test_bad_parameters_are_named(make: Any, message: str) -> None:

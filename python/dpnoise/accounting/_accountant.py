@@ -133,14 +133,18 @@ class Accountant(ByName):
         Parameters
         ----------
         delta : float
-            From 0 up to, but not including, 1.
+            From 0 to 1.
 
         Raises
         ------
         ParameterError
             For "pld", when delta is so small that rounding decides.
         """
-        target = PrivacyCost(0.0, real_down(delta, "delta")).delta
+        target = real_down(delta, "delta")
+        if not 0 <= target <= 1:
+            raise ParameterError(f"delta must be from 0 to 1, got {target!r}")
+        if target == 1:
+            return 0.0
         sequential, failure, slack = self._sequential, self._failure, self._slack
         if target < failure:
             return math.inf
@@ -158,16 +162,19 @@ class Accountant(ByName):
         Parameters
         ----------
         epsilon : float
-            Zero or more, finite.
+            Zero or more. Infinity gives the delta that remains however large epsilon is.
         """
-        target = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
+        target = real_down(epsilon, "epsilon")
+        if not target >= 0:
+            raise ParameterError(f"epsilon must be zero or more, got {target!r}")
         failure, slack = self._failure, self._slack
         if target >= self._sequential:
             return failure
         if slack > self.LARGEST_DIVERGENCE:
             return 1.0  # there is no bound, and the factor might overflow
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
-        return min(failure + (1 - failure) * tight, 1.0)
+        # Below the sum of all epsilons delta is not 0, even where the library rounds it to 0.
+        return min(max(failure + (1 - failure) * tight, math.ulp(0.0)), 1.0)
 
     def _divergence(self, loss: PrivacyLoss, count: int) -> float:
         """Return the Rényi divergence of order 2 of the composed releases and ``count`` more."""

@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real_down
+from dpnoise._parameters import checked_delta, real_down
 from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
 
 Method = Literal["tight", "simple"]
@@ -54,7 +54,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     rho : float
         Zero or more, finite. The rhos of several releases from the same data add up.
     delta : float
-        Above 0 and below 1.
+        Above 0 and at most 1; also 0 for a rho of 0.
     method : {"tight", "simple"}, default "tight"
         By the conversion of Canonne, Kamath and Steinke, or by ``rho + 2 sqrt(rho ln(1/delta))``, which is larger.
 
@@ -75,9 +75,11 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_epsilon(0.1, delta=1e-6), 4), round(zcdp_epsilon(0.1, delta=1e-6, method="simple"), 4)
     (2.1419, 2.4508)
     """
-    rho, delta = finite(rho, "rho"), _checked_delta(delta)
+    rho, delta = finite(rho, "rho"), real_down(delta, "delta")
     _check_method(method)
-    if rho == 0:
+    if not 0 <= delta <= 1 or (delta == 0 and rho):
+        raise ParameterError(f"delta must be above 0 and at most 1, got {delta!r}")
+    if rho == 0 or delta == 1:
         return 0.0
     with precise():
         divergence, target = Decimal(rho), Decimal(delta)
@@ -125,7 +127,8 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
             excess = Decimal(_root(lambda t: (2 * t + 1) * rho - epsilon - math.log1p(1 / t)))
             alpha = 1 + excess
             exponent = excess * (alpha * divergence - loss) + excess * excess.ln() - alpha * alpha.ln()
-        return min(above(exponent.exp()), 1.0) if exponent < 0 else 1.0
+        # Not `above`: the exponential may be so small that even the decimal number is 0.
+        return math.nextafter(float(exponent.exp()), 1.0) if exponent < 0 else 1.0
 
 
 def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float:
@@ -136,8 +139,9 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
 
     Parameters
     ----------
-    epsilon : as everywhere
-    delta, method : as for `zcdp_epsilon`
+    epsilon : as everywhere, or 0
+    delta : as everywhere
+    method : as for `zcdp_epsilon`
 
     References
     ----------
@@ -149,10 +153,8 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_rho(epsilon=1.0, delta=1e-6), 4)
     0.0244
     """
-    epsilon, delta = finite(epsilon, "epsilon", real_down), _checked_delta(delta)
+    epsilon, delta = finite(epsilon, "epsilon", real_down), checked_delta(delta)
     _check_method(method)
-    if epsilon == 0:
-        raise ParameterError("epsilon must be positive and finite, got 0.0")
     # A rho of 40 more is too large, as ln(1/delta) is at least 2**-53: see the proof page.
     low, high = 0.0, min(epsilon + 40.0, float_info.max)
     while (middle := low + (high - low) / 2) not in (low, high):
@@ -170,13 +172,6 @@ def _root(function: Callable[[float], float]) -> float:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (low, middle) if function(middle) > 0 else (middle, high)
     return high
-
-
-def _checked_delta(value: float) -> float:
-    number = real_down(value, "delta")
-    if not 0 < number < 1:
-        raise ParameterError(f"delta must be above 0 and below 1, got {number!r}")
-    return number
 
 
 def _check_method(method: str) -> None:

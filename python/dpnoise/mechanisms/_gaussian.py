@@ -39,7 +39,7 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        epsilon : as everywhere
+        epsilon : as everywhere, or 0
         count : int, default 1
             How many values are released at once.
 
@@ -56,7 +56,7 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        delta : as everywhere
+        delta : as everywhere, or 1
         count : int, default 1
             How many values are released at once.
         """

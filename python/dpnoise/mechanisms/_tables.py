@@ -91,7 +91,7 @@ class SharedNoise(IntegerNoise):
 
         Parameters
         ----------
-        delta : as for `Gaussian.epsilon_for`
+        delta : as for `Gaussian.epsilon_for`, and 0 for `NegativeBinomialShares` of which no party colludes
         colluding : as for `delta_for`
         """
         return self._native.epsilon_for(delta, integer(colluding, "colluding", _PARTIES))

@@ -7,7 +7,7 @@ import sys
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import explained, integer, real_down, real_up
+from dpnoise._parameters import checked_delta, explained, integer, real_down, real_up
 from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
@@ -161,10 +161,8 @@ def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, 
     rate, count, target = (
         real_up(sample_rate, "sample_rate"),
         integer(steps, "steps", range(1, 2**53)),
-        real_down(delta, "delta"),
+        checked_delta(delta),
     )
     if not sys.float_info.min <= rate <= 1:
         raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
-    if not 0 < target < 1:
-        raise ParameterError(f"delta must be between 0 and 1, both excluded, got {target!r}")
     return rate, count, target

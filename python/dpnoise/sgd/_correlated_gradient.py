@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, checked_level, integer, real_down
+from dpnoise._parameters import Rng, checked_delta, checked_level, integer
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
@@ -116,7 +116,7 @@ class CorrelatedGradient(GradientPrivacy):
             noise_multiplier=noise_multiplier,
             expected_batch_size=expected_batch_size,
         )
-        self._delta = None if delta is None else real_down(delta, "delta")
+        self._delta = None if delta is None else checked_delta(delta)
         self._epsilon = None if self._delta is None else self._epsilon_for(self._delta)
 
     def _epsilon_for(self, delta: float) -> float:

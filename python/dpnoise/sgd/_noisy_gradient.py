@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, checked_level, integer, real_down
+from dpnoise._parameters import Rng, checked_delta, checked_level, integer
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
@@ -129,7 +129,7 @@ class NoisyGradient(GradientPrivacy):
         self._native = _native.NoisyGradient(
             clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=expected_batch_size
         )
-        self._delta = None if delta is None else real_down(delta, "delta")
+        self._delta = None if delta is None else checked_delta(delta)
         self._epsilon = None if self._delta is None else zcdp_epsilon(self.rho, delta=self._delta)
 
     @property

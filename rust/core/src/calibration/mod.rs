@@ -186,20 +186,32 @@ fn check_local_epsilon(epsilon: f64) -> Result<(), Error> {
     }
 }
 
-/// The least epsilon with `curve(epsilon) <= delta`, or 0.
-pub(crate) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Result<f64, Error> {
-    if fits(delta.get(), 0.0, &curve) {
+/// Checks an epsilon to find a delta for: like [`least_epsilon`] it may be 0.
+pub(crate) fn zero_or_more(epsilon: f64) -> Result<f64, Error> {
+    if epsilon.is_finite() && epsilon >= 0.0 {
+        Ok(epsilon)
+    } else {
+        Err(Error::parameter("epsilon", format!("{epsilon:?}"), "zero or more and finite"))
+    }
+}
+
+/// The least epsilon with `curve(epsilon) <= delta`, or 0; like [`certain_delta`] delta may be 1.
+pub(crate) fn least_epsilon(delta: f64, curve: impl Fn(&Ball) -> Ball) -> Result<f64, Error> {
+    let refused = |allowed| Error::parameter("delta", format!("{delta:?}"), allowed);
+    if !(delta > 0.0 && delta <= 1.0) {
+        return Err(refused("above 0 and at most 1"));
+    }
+    if delta == 1.0 || fits(delta, 0.0, &curve) {
         return Ok(0.0);
     }
-    least_argument(delta.get(), 1.0, EPSILONS, curve)
-        .ok_or_else(|| Error::parameter("delta", format!("{:?}", delta.get()), "such that epsilon is below 2**60"))
+    least_argument(delta, 1.0, EPSILONS, curve).ok_or_else(|| refused("such that epsilon is below 2**60"))
 }
 
 /// A proved upper bound of `curve(epsilon)`, which exceeds it by less than a share of 1e-15, unless it is nearly 0.
-pub(crate) fn certain_delta(epsilon: Epsilon, curve: impl Fn(&Ball) -> Ball) -> f64 {
+pub(crate) fn certain_delta(epsilon: f64, curve: impl Fn(&Ball) -> Ball) -> f64 {
     let mut least = 1f64;
     for precision in &PRECISIONS[1..] {
-        let delta = curve(&Ball::from_f64(epsilon.get(), *precision));
+        let delta = curve(&Ball::from_f64(epsilon, *precision));
         least = least.min(delta.upper_f64());
         if delta.accuracy() > 56 || least < f64::MIN_POSITIVE {
             break;

@@ -8,7 +8,7 @@ use dpnoise_kernels::arith::power_of_two;
 use super::root::fits;
 use super::{Goal, certain_delta, check_local_epsilon};
 use crate::error::Error;
-use crate::params::{Epsilon, Relation};
+use crate::params::Relation;
 
 /// The least sample rate.
 const LEAST_RATE: f64 = power_of_two(-40);
@@ -116,7 +116,7 @@ impl SampleAndThreshold {
     /// ln(1/(1 - `sample_rate`)).
     pub fn delta(&self, epsilon: f64) -> Result<f64, Error> {
         check_local_epsilon(epsilon)?;
-        let delta = certain_delta(Epsilon::new(epsilon)?, |epsilon| self.curve(epsilon));
+        let delta = certain_delta(epsilon, |epsilon| self.curve(epsilon));
         if delta == 1.0 && self.relation == Relation::Substitute {
             let allowed = format!("at least ln(1 / (1 - sample_rate)) = {:.6}", -(-self.sample_rate).ln_1p());
             return Err(Error::parameter("epsilon", format!("{epsilon:?}"), allowed));

@@ -53,7 +53,7 @@ impl DiscreteGaussian {
         let privacy = GaussianPrivacy { goal: None, rho: Some(rho), least: sigma };
         let mut mechanism = Self::calibrated(privacy, sensitivity, Integers)?;
         if let Some(delta) = delta {
-            let epsilon = least_epsilon(delta, |epsilon| curve(epsilon, sigma, sensitivity, ANY_COUNT))?;
+            let epsilon = least_epsilon(delta.get(), |epsilon| curve(epsilon, sigma, sensitivity, ANY_COUNT))?;
             mechanism.privacy.goal = Some(Goal { epsilon, delta: delta.get() });
         }
         Ok(mechanism)

@@ -65,7 +65,7 @@ impl Gaussian {
         let ratio = concentrated_ratio(rho);
         let goal = |delta: Delta| -> Result<Goal, Error> {
             let curve = |epsilon: &Ball| continuous(epsilon, &Ball::from_f64(ratio, epsilon.precision()));
-            Ok(Goal { epsilon: least_epsilon(delta, curve)?, delta: delta.get() })
+            Ok(Goal { epsilon: least_epsilon(delta.get(), curve)?, delta: delta.get() })
         };
         let privacy = GaussianPrivacy { goal: delta.map(goal).transpose()?, rho: Some(rho), least: ratio };
         Self::on_grid(privacy, sensitivity, granularity)

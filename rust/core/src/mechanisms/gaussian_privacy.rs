@@ -3,9 +3,9 @@
 use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, Numbers, OnGrid};
-use crate::calibration::{Goal, certain_delta, least_epsilon};
+use crate::calibration::{Goal, certain_delta, least_epsilon, zero_or_more};
 use crate::error::Error;
-use crate::params::{Delta, Epsilon, Rho};
+use crate::params::Rho;
 use crate::samplers::DiscreteGaussian;
 
 /// An epsilon and a delta, or a rho, which may have both as well.
@@ -62,19 +62,19 @@ where
     /// sensitivity that is whole, the least one (Canonne, Kamath and Steinke 2020, Theorem 7).
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Additive::noise`].
+    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, or as for [`Additive::noise`].
     pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
         let noise = self.noise(count)?;
-        Ok(certain_delta(Epsilon::new(epsilon)?, self.curve(&noise, count)))
+        Ok(certain_delta(zero_or_more(epsilon)?, self.curve(&noise, count)))
     }
 
     /// The least epsilon for which [`Additive::delta_for`] is at most `delta`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or as for [`Additive::noise`].
+    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, or as for [`Additive::noise`].
     pub fn epsilon_for(&self, delta: f64, count: usize) -> Result<f64, Error> {
         let noise = self.noise(count)?;
-        least_epsilon(Delta::new(delta)?, self.curve(&noise, count))
+        least_epsilon(delta, self.curve(&noise, count))
     }
 
     fn curve(&self, noise: &OnGrid<DiscreteGaussian, V>, count: usize) -> impl Fn(&Ball) -> Ball {

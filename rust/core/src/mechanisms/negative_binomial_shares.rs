@@ -4,9 +4,9 @@ use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, Integers, OnGrid, Residues};
 use super::skellam::honest;
-use crate::calibration::{certain_delta, least_epsilon};
+use crate::calibration::{certain_delta, least_epsilon, zero_or_more};
 use crate::error::Error;
-use crate::params::{Delta, Epsilon};
+use crate::params::Epsilon;
 use crate::samplers::{DiscreteLaplace, PartOf, Quotients, TableNoise};
 
 /// Adds for each of several parties a share of discrete Laplace noise: the sum of all releases has exactly that noise.
@@ -51,21 +51,23 @@ impl NegativeBinomialShares {
     /// their own shares: for one integer, or a sensitivity of 1; rounded up.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, a sensitivity above 100, or unless fewer parties
+    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, a sensitivity above 100, or unless fewer parties
     /// collude than there are.
     pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
-        let (epsilon, curve) = (Epsilon::new(epsilon)?, self.curve(colluding)?);
+        let (epsilon, curve) = (zero_or_more(epsilon)?, self.curve(colluding)?);
         // All shares together are discrete Laplace noise.
-        let is_pure = colluding == 0 && epsilon.get() >= self.epsilon();
+        let is_pure = colluding == 0 && epsilon >= self.epsilon();
         Ok(if is_pure { 0.0 } else { certain_delta(epsilon, curve) })
     }
 
     /// The least epsilon for which [`NegativeBinomialShares::delta_for`] is at most `delta`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1, and as for [`NegativeBinomialShares::delta_for`].
+    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, but 0 without colluding parties, and as for
+    /// [`NegativeBinomialShares::delta_for`].
     pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
-        least_epsilon(Delta::new(delta)?, self.curve(colluding)?)
+        let curve = self.curve(colluding)?;
+        if delta == 0.0 && colluding == 0 { Ok(self.epsilon()) } else { least_epsilon(delta, curve) }
     }
 
     fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {

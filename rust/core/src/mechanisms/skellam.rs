@@ -4,9 +4,9 @@ use dpnoise_kernels::arith::ball::Ball;
 
 use super::additive::{Additive, Calibration, OnGrid, Residues};
 use super::staircase::check_count;
-use crate::calibration::{Goal, certain_delta, fits, least_epsilon};
+use crate::calibration::{Goal, certain_delta, fits, least_epsilon, zero_or_more};
 use crate::error::Error;
-use crate::params::{Delta, Epsilon, Ratio, Scale};
+use crate::params::{Ratio, Scale};
 use crate::samplers::{PartOf, Quotients, TableNoise};
 
 /// Adds Skellam noise to an integer, or a share of it for each of several parties, whose sum is private.
@@ -82,17 +82,18 @@ impl Skellam {
     /// `colluding` parties, who know their own shares; rounded up.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or unless fewer parties collude than there are.
+    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, or unless fewer parties collude than there
+    /// are.
     pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
-        Ok(certain_delta(Epsilon::new(epsilon)?, self.curve(colluding)?))
+        Ok(certain_delta(zero_or_more(epsilon)?, self.curve(colluding)?))
     }
 
     /// The least epsilon for which [`Skellam::delta_for`] is at most `delta`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or unless fewer parties collude than there are.
+    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, or unless fewer parties collude than there are.
     pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
-        least_epsilon(Delta::new(delta)?, self.curve(colluding)?)
+        least_epsilon(delta, self.curve(colluding)?)
     }
 
     fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {

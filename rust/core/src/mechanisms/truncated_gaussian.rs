@@ -5,7 +5,7 @@ use dpnoise_kernels::arith::gaussian::DiscreteTails;
 
 use super::additive::{Additive, Calibration, Integers, OnGrid};
 use super::discrete_gaussian::{RANGE, check_sensitivity, exact_shift, sigma_for};
-use crate::calibration::{ANY_COUNT, Goal, certain_delta, smaller, vector};
+use crate::calibration::{ANY_COUNT, Goal, certain_delta, smaller, vector, zero_or_more};
 use crate::error::Error;
 use crate::params::{Epsilon, Scale};
 use crate::samplers::DiscreteGaussian;
@@ -61,7 +61,7 @@ impl TruncatedDiscreteGaussian {
             return Err(Error::parameter("radius", radius, allowed));
         }
         noise.truncated(radius)?;
-        let delta = certain_delta(epsilon, |epsilon| curve(epsilon, sigma, radius, sensitivity, ANY_COUNT));
+        let delta = certain_delta(epsilon.get(), |epsilon| curve(epsilon, sigma, radius, sensitivity, ANY_COUNT));
         if delta >= 1.0 {
             let allowed = format!("such that delta is below 1 (scale is {sigma:?}, sensitivity is {sensitivity:?})");
             return Err(Error::parameter("radius", radius, allowed));
@@ -94,12 +94,12 @@ impl TruncatedDiscreteGaussian {
     /// sensitivity that is whole, the least one.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Additive::noise`].
+    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, or as for [`Additive::noise`].
     pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
         let noise = self.noise(count)?;
         let (sigma, radius) = (noise.scale().ratio().to_f64(), noise.radius().unwrap_or(u64::MAX));
         let curve = |epsilon: &Ball| curve(epsilon, sigma, radius, self.sensitivity, count as u64);
-        Ok(certain_delta(Epsilon::new(epsilon)?, curve))
+        Ok(certain_delta(zero_or_more(epsilon)?, curve))
     }
 }
 

@@ -57,7 +57,7 @@ impl TruncatedDiscreteLaplace {
             let allowed = format!("from {least} (sensitivity, or sensitivity/epsilon rounded up) to 2**62");
             return Err(Error::parameter("radius", radius, allowed));
         }
-        let delta = certain_delta(epsilon, |epsilon| curve(epsilon, radius, sensitivity));
+        let delta = certain_delta(epsilon.get(), |epsilon| curve(epsilon, radius, sensitivity));
         Self::calibrated(TruncatedLaplacePrivacy { epsilon, delta, radius }, sensitivity, Integers)
     }
 
