@@ -158,8 +158,9 @@ def wrong_figures(text: str, records: dict[str, Record]) -> list[str]:
 
 
 def test_the_figures_that_link_to_a_record_are_those_of_the_record(records: dict[str, Record]) -> None:
-    compared = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
-    assert wrong_figures(compared, records) == []
+    pages = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md")}
+    assert [(path, wrong) for path, text in pages.items() if (wrong := wrong_figures(text, records))] == []
+    compared = pages[ROOT / "docs/compare.md"]
     assert wrong_figures(compared.replace("[187; 184]", "[178; 184]"), records) == ["178"]
 
 
