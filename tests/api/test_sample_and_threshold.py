@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 from refusals import refuses
 
 from dpnoise import ParameterError, local
@@ -145,6 +146,76 @@ def test_the_worst_number_of_people_is_found(rate: Fraction, threshold: int, eps
     assert deltas[place:] == sorted(deltas[place:], reverse=True)
     # Positive control: a search that stops before is below.
     assert max(deltas[:place]) < Fraction(found) < Fraction(1)
+
+
+def chances(n: int, rate: float, threshold: int, most: int) -> NDArray[np.float64]:
+    """The same in floating point, with room for counts up to ``most``."""
+    law = [math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)]
+    released = law[threshold:]
+    return np.array([sum(law[:threshold]), *released, *[0.0] * (most + 1 - threshold - len(released))])
+
+
+def delta_of_replacement(rate: float, threshold: int, epsilon: float, one: int, other: int) -> float:
+    """The delta if a person goes from a value that others have to a value that ``one`` have."""
+    gains = [chances(n, rate, threshold, one + 1) for n in (one + 1, one)]
+    loses = [chances(n, rate, threshold, other + 1) for n in (other, other + 1)]
+    return float(np.maximum(np.outer(gains[0], loses[0]) - math.exp(epsilon) * np.outer(gains[1], loses[1]), 0).sum())
+
+
+REPLACED = [
+    # epsilon, rate, and for the thresholds 2, 8, 20 and 40 what the proof page says, at the worst numbers of others
+    (0.3, 0.05, {2: (1.11, 3, 3), 8: (2.51, 23, 69), 20: (12.1, 64, 290), 40: (159, 132, 694)}),
+    (0.3, 0.1, {2: (1.22, 3, 3), 8: (4.49, 21, 49), 20: (51.9, 58, 176), 40: (2761, 120, 403)}),
+    (0.3, 0.2, {2: (1.31, 2, 1), 8: (7.91, 18, 31), 20: (148, 49, 99), 40: (13859, 101, 215)}),
+    (1.0, 0.05, {2: (1.00, 1, 39), 8: (1.27, 10, 27), 20: (2.09, 29, 202), 40: (5.73, 59, 415)}),
+    (1.0, 0.1, {2: (1.00, 1, 41), 8: (1.54, 10, 27), 20: (4.15, 28, 121), 40: (22.4, 58, 312)}),
+    (1.0, 0.2, {2: (1.00, 1, 63), 8: (2.63, 9, 15), 20: (15.1, 26, 64), 40: (236, 55, 174)}),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "rate", "cells"), REPLACED)
+def test_how_far_the_bound_for_replaced_people_is_above_the_truth(
+    epsilon: float, rate: float, cells: dict[int, tuple[float, int, int]]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/proofs/sample_and_threshold.md").read_text(encoding="utf-8")
+    ratios = [str(ratio) if ratio >= 10 else f"{ratio:.2f}" for ratio, *_ in cells.values()]
+    assert f"| {epsilon:g}, {rate:g} | {' | '.join(ratios)} |" in page
+    for threshold, (ratio, one, other) in cells.items():
+        truth = delta_of_replacement(rate, threshold, epsilon, one, other)
+        claim = make(rate, threshold, epsilon, "substitute").delta
+        assert claim / truth == pytest.approx(ratio, rel=5e-3)
+        for more, further in itertools.product((-1, 0, 1), repeat=2):
+            beside = delta_of_replacement(rate, threshold, epsilon, one + more, other + further)
+            assert beside <= truth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "one", "other", "claimed", "expected"),
+    [(2, 2, 1, 0.06851, 0.05217), (3, 5, 6, 0.04321, 0.02285), (8, 18, 31, 0.01378, 0.001742)],
+)
+def test_exact_deltas_of_replacement(threshold: int, one: int, other: int, claimed: float, expected: float) -> None:
+    """In fractions, at a rate of 0.2 and an epsilon of 0.3; the worst numbers of others, of all up to 40."""
+    rate, grown = Fraction(0.2), exponential(0.3)
+    gains = [binomial(n, rate, threshold) for n in (one + 1, one)]
+    loses = [binomial(n, rate, threshold) for n in (other, other + 1)]
+    p, q = ({(x, y): a[x] * b[y] for x in a for y in b} for a, b in zip(gains, loses, strict=True))
+    exact = delta_between(p, q, grown)
+    assert float(exact) == pytest.approx(expected, rel=5e-4)
+    found = make(rate, threshold, 0.3, "substitute").delta
+    assert found == pytest.approx(claimed, rel=5e-4)
+    assert found > exact
+    numbers = itertools.product(range(threshold - 1, 41), repeat=2)
+    largest = max(delta_of_replacement(0.2, threshold, 0.3, *some) for some in numbers)
+    assert largest == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_what_the_bound_for_replaced_people_costs() -> None:
+    """The rates of the proof page; the worst numbers of others are those of 0.2498."""
+    found = local.SampleAndThreshold(epsilon=1.0, delta=1e-8, threshold=20, relation="substitute")
+    assert found.sample_rate == pytest.approx(0.2100, abs=5e-5)
+    numbers = list(itertools.product(range(22, 31), range(55, 75)))
+    small, large = (max(delta_of_replacement(rate, 20, 1.0, *some) for some in numbers) for rate in (0.2497, 0.2499))
+    assert small < 1e-8 < large
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class SampleAndThreshold(Mechanism):
         these ranges suffices.
     relation : {"add/remove", "substitute"}
         As everywhere. For "substitute", epsilon must be at least ``ln(1 / (1 - sample_rate))``, and what is computed is
-        a bound; for "add/remove" it is exact.
+        a bound, far above the truth for large thresholds; for "add/remove" it is exact.
 
     Notes
     -----
