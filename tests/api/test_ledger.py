@@ -621,6 +621,27 @@ def test_a_full_disk_is_named_and_costs_nothing(path: Path) -> None:
     assert ledger.spent == Ledger(path).spent == held(0.5)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
+def test_paths_that_are_no_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, fifo, gone = path.with_name("loop"), path.with_name("fifo"), path.with_name("gone")
+    loop.symlink_to("loop")
+    os.mkfifo(fifo)
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for opening in OPENINGS:
+        for odd, message in (
+            (loop, "cannot be used: Too many levels of symbolic links"),
+            (fifo, "is no regular file"),
+            (Path("ledger"), "cannot be used: the current directory does not exist"),
+        ):
+            with pytest.raises(LedgerError, match=message):
+                opening(odd)
+        with pytest.raises(ParameterError, match=r"path must have no null character, got '.*\\x00'"):
+            opening(f"{path}\0")
+    assert sorted(file.name for file in path.parent.iterdir()) == ["fifo", "loop"]
+
+
 def test_damage_outside_the_rows_is_found_by_the_check(path: Path) -> None:
     Ledger(path, epsilon=1.0)
     content = bytearray(path.read_bytes()) + bytes(4096)

@@ -132,15 +132,18 @@ class LedgerFile:
     """Whether a transaction is open in this process; whoever has the lock below and finds it set has interrupted it."""
 
     def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False) -> None:
+        self._connection: sqlite3.Connection | None = None
+        self.path, self._lock_path, self.readonly = path, "", readonly
         if "\0" in str(path):
             raise ParameterError(f"path must have no null character, got {str(path)!r}")
-        self.path, self._lock_path, self.readonly = path, "", readonly
-        self._connection: sqlite3.Connection | None = None
         self._known: State | None = None
         self.recorded: bool | None = False
         """Whether the last row is on disk that `append` was to append; None if it may be, after a failure."""
-        with self._explained():
+        try:
             self.path = path.absolute()
+        except FileNotFoundError:
+            raise LedgerError(f"{str(path)!r} cannot be used: the current directory does not exist") from None
+        with self._explained():
             self._lock_path = os.path.realpath(self.path) + "-lock"
             if terms is None or self._status() is not None:
                 self._check_format()  # or the file of the lock would be made beside anything
@@ -333,14 +336,8 @@ class LedgerFile:
         with self.path.open("rb") as file:
             header = file.read(72)
         if header[68:] != _APPLICATION.to_bytes(4, "big"):
-            kind = (
-                "a database, but not"
-                if header.startswith(b"SQLite format 3\0")
-                else "not"
-                if header
-                else "empty, but not"
-            )
-            raise LedgerError(f"{str(self.path)!r} is {kind} a ledger of dpnoise")
+            kind = {b"": "empty, but ", b"SQLite format 3\0": "a database, but "}.get(header[:16], "")
+            raise LedgerError(f"{str(self.path)!r} is {kind}not a ledger of dpnoise")
 
     def _open(self) -> sqlite3.Connection:
         # Transactions are begun explicitly; the lock below serialises threads. Readers restore the file from its
