@@ -11,7 +11,6 @@ iterative mechanism for differentially private synthetic data", algorithms 2 and
 import itertools
 import math
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -124,18 +123,17 @@ def main(runs: int) -> None:
     names = ("dpnoise", "NumPy in floats")
     errors: dict[str, list[float]] = {name: [] for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory() as folder:
-        for run in range(runs):
-            # What AIM asks next, and at which cost, depends on earlier answers: the ledger is a filter for that.
-            ledger = Ledger(f"{folder}/{run}.ledger", rho=rho)
-            paid = (partial(exact.measure, spend=ledger.spend), partial(exact.choose, spend=ledger.spend))
-            for name, way in zip(names, (paid, (measure_in_floats, choose_in_floats)), strict=True):
-                start = time.perf_counter()
-                # Parts of the budget in floats may add up to a little more than it.
-                model = aim(data, workload, (1 - 1e-12) * rho, *way, rounds=ROUNDS)
-                seconds[name].append(time.perf_counter() - start)
-                errors[name].append(error(data, workload, model))
-        print(f"{len(ledger.entries())} spends of the last run, {ledger.remaining.rho / rho:.1e} of its budget remains")
+    for _ in range(runs):
+        # What AIM asks next, and at which cost, depends on earlier answers: the ledger is a filter for that.
+        ledger = Ledger(":memory:", rho=rho)
+        paid = (partial(exact.measure, spend=ledger.spend), partial(exact.choose, spend=ledger.spend))
+        for name, way in zip(names, (paid, (measure_in_floats, choose_in_floats)), strict=True):
+            start = time.perf_counter()
+            # Parts of the budget in floats may add up to a little more than it.
+            model = aim(data, workload, (1 - 1e-12) * rho, *way, rounds=ROUNDS)
+            seconds[name].append(time.perf_counter() - start)
+            errors[name].append(error(data, workload, model))
+    print(f"{len(ledger.entries())} spends of the last run, {ledger.remaining.rho / rho:.1e} of its budget remains")
     print(f"epsilon = {zcdp_epsilon(rho, delta=DELTA):.4f}, delta = {DELTA}, {runs} runs, {len(workload)} marginals")
     for name in names:
         deviation = np.std(errors[name], ddof=1) if runs > 1 else math.nan

@@ -176,11 +176,9 @@ class Ledger(ByName, Generic[AnyCost]):
 
     Examples
     --------
-    >>> import tempfile
     >>> from dpnoise import BudgetExceeded, Gaussian, Laplace
     >>> from dpnoise.accounting import Ledger
-    >>> folder = tempfile.mkdtemp()
-    >>> ledger = Ledger(folder + "/ledger.db", epsilon=1.0)
+    >>> ledger = Ledger(":memory:", epsilon=1.0)  # a path keeps it on disk
     >>> count = ledger.release(Laplace(epsilon=0.75), 128, label="visitors")
     >>> ledger.remaining
     PrivacyCost(epsilon=0.25, delta=0.0, relation='add/remove')
@@ -189,7 +187,7 @@ class Ledger(ByName, Generic[AnyCost]):
     ... except BudgetExceeded as error:
     ...     print(error.remaining.epsilon)
     0.25
-    >>> adaptive = Ledger(folder + "/adaptive.db", rho=0.5, odometer_delta=1e-6)
+    >>> adaptive = Ledger(":memory:", rho=0.5, odometer_delta=1e-6)
     >>> count = adaptive.release(Gaussian(rho=0.1), 128, label="visitors")
     >>> adaptive.remaining, round(adaptive.odometer.epsilon, 2)
     (ZcdpCost(rho=0.4, delta=0.0, relation='add/remove'), 2.6)
