@@ -5,7 +5,6 @@ from typing import Any
 import dpnoise
 from dpnoise._files import NotWritten
 from dpnoise.accounting import Ledger, LedgerError
-from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.cli.console import message_of
 from dpnoise.cli.delivery import OutputError
 from dpnoise.mechanisms import Mechanism
@@ -20,11 +19,12 @@ class Undelivered(OutputError):
 class Purse(Ledger[Any]):
     """A ledger that says whether it has paid for what was spent last: None if it may have."""
 
-    _file: LedgerFile
+    _file: Any
 
     @property
     def paid(self) -> bool | None:
-        return self._file.recorded
+        recorded: bool | None = self._file.recorded
+        return recorded
 
 
 class Sale:
