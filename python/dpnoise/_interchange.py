@@ -8,18 +8,21 @@ says which value is meant.
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._errors import ParameterError
+from dpnoise._errors import Error, ParameterError
 
 Missing = Literal["refuse", "keep", "drop"]
 """How missing values are read: refused with an error, kept as NaN, None or NA, or dropped."""
@@ -44,6 +47,8 @@ _COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or te
 _MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
 _KINDS: Final[dict[str, Any]] = {"texts": str, "bytes": bytes, "booleans": (bool, np.bool_), "numbers": numbers.Real}
+
+_BUILT_IN: Final = frozenset((int, float, bool, str, bytes, Fraction))
 
 
 class ArrowArray(Protocol):
@@ -70,6 +75,8 @@ class SupportsArray(Protocol):
 
 
 Item = TypeVar("Item", covariant=True)
+
+Made = TypeVar("Made")
 
 
 class Items(Protocol[Item]):
@@ -135,33 +142,42 @@ def codes_of(x: Any) -> str | None:
     return None
 
 
+def asked(read: Callable[[], Made], refusal: Callable[[], Exception]) -> Made:
+    """Read private data by the code of a class of the caller's or of another library, which may raise anything.
+
+    Its message might show a value, and so might the context of the error that takes its place: that has none.
+    """
+    try:
+        return read()
+    except (Error, ImportError, MemoryError):
+        raise
+    except Exception:  # noqa: S110 # see above
+        pass
+    raise refusal()
+
+
 def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool = True) -> NDArray[Any]:
     """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix."""
-    try:
-        # Check the type first: a message about a table's columns would be of no use.
-        found = None if not tables and hasattr(type(x), "columns") else _reader(type(x))(x, name, missing)
-        if found is None or (not tables and found.ndim > 1 and is_arrow(x)):
-            raise ParameterError(f"{name} must be an array or a column, got a table: pass one of its columns")
-        return found
-    except (ParameterError, ImportError, MemoryError):
-        raise
-    except Exception:  # another library's message might show a value
-        raise _unreadable(x, name) from None
+    # Check the type first: a message about a table's columns would be of no use.
+    read = partial(_reader(type(x)), x, name, missing)
+    found = None if not tables and hasattr(type(x), "columns") else asked(read, partial(unreadable, x, name))
+    if found is None or (not tables and found.ndim > 1 and is_arrow(type(x))):
+        raise ParameterError(f"{name} must be an array or a column, got a table: pass one of its columns")
+    return found
 
 
 def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
     """Return a column of any library as a pyarrow chunked array, without dictionaries, runs, views and user types."""
     pa = require_pyarrow()
-    try:
+
+    def read() -> Any:
         column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])
         # Only decoded chunks know how many values are missing, and pyarrow turns nulls of encoded chunks into values.
         while decode := _decoder(pa, column.type):
             column = pa.chunked_array([decode(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]])
-    except MemoryError:
-        raise
-    except Exception:
-        raise _unreadable(x, name) from None
-    return column
+        return column
+
+    return asked(read, partial(unreadable, x, name))
 
 
 def require_pyarrow() -> Any:
@@ -260,10 +276,11 @@ def _matrix(columns: Iterable[NDArray[Any]], name: str, missing: Missing) -> NDA
     return np.stack(found, axis=1)
 
 
-def _unreadable(x: Any, name: str) -> TypeError:
+def unreadable(x: Any, name: str) -> TypeError:
     found = type(x).__name__
-    if _reader(type(x)) is _from_dlpack:
-        found += f" of dtype {getattr(x, 'dtype', 'unknown')}: detach it from gradients, and cast it if need be"
+    if is_foreign(type(x)) and _reader(type(x)) is _from_dlpack:
+        with suppress(Exception):
+            found += f" of dtype {getattr(x, 'dtype', 'unknown')}: detach it from gradients, and cast it if need be"
     return TypeError(f"{name} must be data that NumPy or pyarrow can read, got {found}")
 
 
@@ -321,9 +338,8 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
-    # An exception from a user's class might show a value.
-    with suppress(Exception), np.errstate(all="ignore"):
-        if array.dtype.kind == "O" and all(is_missing(item) or _is_real(item) for item in array):
+    if array.dtype.kind == "O" and all(is_missing(item) or _is_real(item) for item in array):
+        with np.errstate(all="ignore"):
             return np.fromiter(map(to_float, array), np.float64, len(array))
     raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
 
@@ -349,7 +365,7 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
     into floats, and the result must not reveal that. For the same reason missing values and types are checked row by
     row.
     """
-    present = _counted_by_library(column, name)
+    present = asked(partial(_counted_by_library, column, name), partial(unreadable, column, name))
     if present is None:
         array = column_of(column, name, missing=False)
         if array.dtype.kind in "biufSU":
@@ -357,10 +373,9 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
                 array = array[~np.isnan(array)]
             values, times = np.unique(array, return_counts=True)
             return _total(zip(values.tolist(), times.tolist(), strict=True))
-        try:
-            found = Counter(zip(map(type, array), array, strict=True))
-        except TypeError:  # not hashable
-            raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
+        if not all(map(_is_countable, set(map(type, array)))):  # others may hash and compare in their own way
+            raise TypeError(f"{name} {_MIXED} {_described(array)}")
+        found = Counter(zip(map(type, array), array, strict=True))
         present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
     if present and common_kind(value for value, _ in present) is None:
         kinds = sorted({type(value).__name__ for value, _ in present})
@@ -374,7 +389,8 @@ def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
     if library == "pandas" and dtype == "category":
         column = getattr(column, "array", column)
         times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
-        pairs = zip(column.categories.tolist(), times.tolist(), strict=True)
+        labels = built_in(np.fromiter(column.categories.tolist(), object, len(times)), name)
+        pairs = zip(labels.tolist(), times.tolist(), strict=True)
         return [(value, number) for value, number in pairs if number]
     if library == "polars" and dtype.startswith(("Categorical", "Enum", "String")):
         return list(column.drop_nulls().value_counts().iter_rows())
@@ -401,7 +417,10 @@ def common_kind(values: Iterable[Any]) -> str | None:
 
 
 def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
-    """Return a column as an array, of objects if it was a list; on request without the missing values."""
+    """Return a column as an array, of objects if it was a list; on request without the missing values.
+
+    It is read once, and no code of the caller's classes runs on what is returned.
+    """
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
         array = without_mask(column)
@@ -409,19 +428,45 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
         array = np.asarray(column)  # not a subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
         # np.asarray would convert numbers beside texts to texts, and booleans beside numbers to numbers.
-        array = np.fromiter(column, object, len(column))
-        if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, column))):
+        array = asked(partial(objects, column), partial(unreadable, column, name))
+        if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, array))):
             raise ParameterError(f"{name} must have one dimension, got sequences")
     elif is_foreign(type(column)):
         # Integers beside missing values would become floats, and different large integers the same float.
         array = array_from(column, name, "keep" if missing else "drop")
-    elif hasattr(column, "to_numpy"):
-        array = np.asarray(column.to_numpy())
+    elif hasattr(type(column), "to_numpy"):
+        array = asked(lambda: np.asarray(column.to_numpy()), partial(unreadable, column, name))
     else:
         raise TypeError(f"{name} must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
         raise ParameterError(f"{name} must have one dimension, got {array.ndim}")
-    return array
+    return built_in(array, name) if array.dtype.kind == "O" else array
+
+
+def objects(items: Any) -> NDArray[Any]:
+    return np.fromiter(items, object, len(items))
+
+
+def built_in(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return texts and numbers of the caller's own classes as built-in ones, each by itself."""
+    others = {kind for kind in set(map(type, array)) - _BUILT_IN if kind.__module__ != "numpy"}
+    own = {kind for kind in others if issubclass(kind, str | bytes | numbers.Real)}
+    if not own:
+        return array
+    read = (_built_in(item) if type(item) in own else item for item in array)
+    found = " and ".join(sorted(kind.__name__ for kind in own))
+    return asked(
+        lambda: np.fromiter(read, object, len(array)),
+        lambda: TypeError(f"{name} must be of texts and numbers that can be read, got {found}"),
+    )
+
+
+def _built_in(item: Any) -> Any:
+    if isinstance(item, numbers.Integral):
+        return int(item)
+    if isinstance(item, numbers.Rational):
+        item = Fraction(int(item.numerator), int(item.denominator))
+    return plain(item if isinstance(item, Fraction | float | str | bytes) else to_float(item))
 
 
 def without_mask(array: Any) -> NDArray[Any]:
@@ -462,12 +507,18 @@ def is_missing(item: Any) -> bool:
     """Say whether an item of a column is a missing value of any library."""
     if isinstance(item, np.datetime64 | np.timedelta64):
         return bool(np.isnat(item))
-    not_a_number = isinstance(item, float | np.floating) and item != item
+    not_a_number = isinstance(item, float | np.floating) and math.isnan(item)
     return item is None or not_a_number or type(item).__name__ in ("NAType", "NaTType")
 
 
 def is_real_type(kind: type) -> bool:
     return issubclass(kind, numbers.Real | np.bool_) and not issubclass(kind, np.timedelta64)
+
+
+def _is_countable(kind: type) -> bool:
+    """Say whether items of a type are texts, numbers or booleans, or may be missing values."""
+    missing = issubclass(kind, type(None) | np.datetime64) or kind.__name__ in ("NAType", "NaTType")
+    return missing or issubclass(kind, str | bytes | np.bool_ | numbers.Real)
 
 
 def _is_real(item: Any) -> bool:

@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache, partial, wraps
 from itertools import repeat
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeVar, cast
@@ -28,6 +28,7 @@ from dpnoise._interchange import (
     Labels,
     array_from,
     arrow_column,
+    asked,
     column_of,
     is_arrow,
     is_foreign,
@@ -36,6 +37,7 @@ from dpnoise._interchange import (
     library_of,
     missing_values,
     require_pyarrow,
+    unreadable,
 )
 from dpnoise._native import Sampler, ScriptedRng, SeededRng
 
@@ -196,10 +198,17 @@ def real(value: Any, name: str) -> float:
         return value
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError(f"{name} must be in the range of a float, got an integer beyond the largest") from None
+
+    def read() -> float | None:
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+
+    found = asked(read, lambda: TypeError(f"{name} must be a number, got {type(value).__name__}"))
+    if found is None:
+        raise ParameterError(f"{name} must be in the range of a float, got an integer beyond the largest")
+    return found
 
 
 def fraction_of(value: Any) -> Fraction:
@@ -351,7 +360,8 @@ def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> 
     elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"{name} must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     else:
-        large = given.dtype.kind == "f" and isinstance(read, list | tuple) and _has_large_integers(read)
+        large = given.dtype.kind == "f" and isinstance(read, list | tuple)
+        large = large and asked(partial(_has_large_integers, read), partial(unreadable, read, name))
     if large:
         raise ParameterError(f"{name} must have integers of at most 2**53 in magnitude{otherwise}")
     return given
@@ -376,11 +386,17 @@ def dtype_of(array: NDArray[Any]) -> str:
 def _as_array(read: Any, name: str) -> NDArray[Any]:
     if isinstance(read, np.ndarray):
         return np.asarray(read)  # a view: no number is converted
+    problem: Exception
     try:
         with np.errstate(all="ignore"):  # a warning about a signalling NaN in a list
             return np.asarray(read)
+    except MemoryError:
+        raise
     except ValueError:
-        raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
+        problem = ParameterError(f"{name} must be an array, got nested sequences of different lengths")
+    except Exception:  # as in `asked`
+        problem = unreadable(read, name)
+    raise problem
 
 
 def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
@@ -396,24 +412,16 @@ def _read(x: Any, name: str, tables: bool) -> Any:
     if is_foreign(kind):
         return array_from(x, name, tables=tables)
     if hasattr(kind, "__array__"):
-        found = _asked(x, name, np.asanyarray)  # np.asarray would drop the mask of a masked array
+        # np.asarray would drop the mask of a masked array.
+        found: Any = asked(partial(np.asanyarray, x), partial(unreadable, x, name))
         if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
             raise ParameterError(f"{name} must have no masked values: fill or drop them first")
         return found
-    if not _is_sequence(x):
+    if not asked(partial(_is_sequence, x), partial(unreadable, x, name)):
         return x
-    parts = x if isinstance(x, list | tuple) else _asked(x, name, list)
+    parts = x if kind in (list, tuple) else asked(partial(list, x), partial(unreadable, x, name))
     # A check of types first is fast for a long list of numbers.
     return [_read(part, name, tables) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
-
-
-def _asked(x: Any, name: str, convert: Callable[[Any], Any]) -> Any:
-    try:
-        return convert(x)
-    except MemoryError:
-        raise
-    except Exception:  # the message of an arbitrary class might show a value
-        raise TypeError(f"{name} must be data that NumPy or pyarrow can read, got {type(x).__name__}") from None
 
 
 def _is_sequence(x: Any) -> bool:
@@ -548,7 +556,7 @@ class Domain(tuple[Any, ...]):
         return np.asarray(numbers.cast(pa.int64()).fill_null(-1))
 
     def _of_items(self, values: Any, name: str) -> NDArray[np.int64]:
-        items = list(values) if isinstance(values, list | tuple) else column_of(values, name).tolist()
+        items = list(values) if type(values) in (list, tuple) else column_of(values, name).tolist()
         kinds = set(map(type, items))
         others = {kind.__name__ for kind in kinds if not issubclass(kind, str)}
         if others:

@@ -348,7 +348,7 @@ def test_messages_of_other_libraries_are_not_passed_on(loud):
         with pytest.raises(TypeError, match="must be data that NumPy or pyarrow can read, got Loud") as caught:
             call(loud)
         assert str(SECRET) not in str(caught.value)
-        assert caught.value.__suppress_context__
+        assert caught.value.__context__ is None
 
 
 def test_what_works_without_pyarrow(monkeypatch):

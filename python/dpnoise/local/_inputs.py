@@ -6,6 +6,7 @@ Messages show types and shapes, never data.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,17 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import arrow_column, codes_of, is_arrow, is_missing, require_pyarrow
+from dpnoise._interchange import (
+    arrow_column,
+    asked,
+    built_in,
+    codes_of,
+    is_arrow,
+    is_missing,
+    objects,
+    require_pyarrow,
+    unreadable,
+)
 from dpnoise._parameters import Domain, array_of, doubles, dtype_of
 
 _FILL: Final = "fill or drop missing values"
@@ -108,7 +119,9 @@ def answers(reports: Any) -> NDArray[np.uint8]:
 
 
 def _of_people(answers: Any) -> Any:
-    """Make a list of a single answer."""
+    """Make a list of a single answer, and of one of the caller's own classes."""
+    if isinstance(answers, list | tuple) and type(answers) not in (list, tuple):
+        return asked(partial(list, answers), partial(unreadable, answers, "values"))
     return [answers] if isinstance(answers, str | int | np.integer | np.bool_) else answers
 
 
@@ -148,20 +161,23 @@ def as_list(texts: Any, name: str) -> list[Any]:
 
 def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     wanted = f"{name} must be str or bytes, all of one type"
-    in_order = all(hasattr(texts, method) for method in ("__len__", "__iter__", "__getitem__"))
+    in_order = all(hasattr(type(texts), method) for method in ("__len__", "__iter__", "__getitem__"))
     if not in_order or isinstance(texts, str | bytes | Mapping):
         raise TypeError(f"{wanted}, in a list or an array, got {type(texts).__name__}")
+    texts = np.asarray(texts) if isinstance(texts, np.ndarray) else texts  # no subclass
     if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind == "S"):
         # NumPy drops zero bytes at the end of what it stores as fixed-size bytes.
         raise ParameterError(f"{wanted}, in one dimension, got shape {texts.shape} and dtype {dtype_of(texts)}")
-    kinds = {kind.__name__ for kind in map(type, texts) if not issubclass(kind, str | bytes)}
+    texts = asked(partial(objects, texts), partial(unreadable, texts, name))
+    kinds = {kind.__name__ for kind in set(map(type, texts)) if not issubclass(kind, str | bytes)}
     if kinds:
         raise TypeError(f"{wanted}, got {', '.join(sorted(kinds))}; fill or drop missing values first")
-    is_text = {isinstance(text, str) for text in texts}
+    texts = built_in(texts, name).tolist()
+    is_text = {issubclass(kind, str) for kind in set(map(type, texts))}
     if len(is_text) == 2:
         raise TypeError(f"{wanted}, got both")
     try:
-        encoded = [text.encode() for text in texts] if is_text == {True} else list(texts)
+        encoded = list(map(str.encode, texts)) if is_text == {True} else texts
     except UnicodeEncodeError:
         raise ParameterError(f"{name} must be Unicode text, without lone surrogates") from None
     offsets = np.zeros(len(encoded) + 1, np.int64)

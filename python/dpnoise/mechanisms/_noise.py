@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from fractions import Fraction
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, like
+from dpnoise._interchange import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, asked, like, unreadable
 from dpnoise._parameters import Rng, array_of, doubles, dtype_of, integer, reals_of
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
@@ -199,8 +200,10 @@ def _released(released: Any) -> NDArray[np.float64]:
 
 def _integers(x: Any) -> NDArray[np.int64]:
     """Copy ``x`` to a new int64 array, exactly; no message may show a value."""
-    if isinstance(x, numbers.Integral) and not isinstance(x, bool) and not -(2**63) <= int(x) < 2**63:
-        raise ParameterError("x must be in the range of int64")
+    if isinstance(x, numbers.Integral) and not isinstance(x, bool):
+        x = asked(partial(int, x), partial(unreadable, x, "x"))
+        if not -(2**63) <= x < 2**63:
+            raise ParameterError("x must be in the range of int64")
     given = array_of(x, "x", tables=False)
     if given.size == 0 and isinstance(x, list | tuple):
         given = given.astype(np.int64)  # an empty list has no dtype of its own

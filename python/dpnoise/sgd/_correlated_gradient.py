@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import HaltedError, ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Values, asked, unreadable
 from dpnoise._parameters import Rng, checked_delta, checked_level, integer
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
@@ -195,7 +196,8 @@ class CorrelatedGradient(GradientPrivacy):
             The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
         rng : as everywhere
         """
-        given = [gradients_of(batch) for batch in batches]
+        listed = asked(partial(list, batches), partial(unreadable, batches, "batches"))
+        given = [gradients_of(batch) for batch in listed]
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:
             most = f"from 1 to {self._strategy.steps} arrays with as many columns each"
             raise ParameterError(f"batches must be {most}, got {len(given)} arrays")

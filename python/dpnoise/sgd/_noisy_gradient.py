@@ -199,6 +199,7 @@ class NoisyGradient(GradientPrivacy):
         ndarray, shape (d,)
             The step.
         """
+        sums = np.asarray(sums) if isinstance(sums, np.ndarray) else sums  # no subclass
         if not isinstance(sums, np.ndarray) or sums.dtype != np.int64:
             found = f"dtype {sums.dtype}" if isinstance(sums, np.ndarray) else type(sums).__name__
             raise TypeError(f"sums must be an array of int64, as clipped_sum returns, got {found}")

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from dpnoise._errors import ParameterError, RandomnessError
+from dpnoise._interchange import asked, unreadable
 from dpnoise._parameters import Rng, real
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
@@ -159,11 +160,12 @@ def _bound(proposed: Any) -> float:
 
 
 def _rows(data: Any) -> int:
-    if not hasattr(data, "__len__"):
+    if not hasattr(type(data), "__len__"):
         raise TypeError(f"data must have a length if propose is to be called with it, got {type(data).__name__}")
-    if not len(data):
+    rows = asked(partial(len, data), partial(unreadable, data, "data"))
+    if not rows:
         raise ParameterError("data must have at least one row if propose is to be called, got none")
-    return len(data)
+    return rows
 
 
 def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> int:

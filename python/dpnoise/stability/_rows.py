@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _interchange
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import array_from, library_of
+from dpnoise._interchange import array_from, asked, library_of, unreadable
 from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
@@ -32,21 +32,24 @@ _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 class Rows:
     def __init__(self, data: Any) -> None:
         library = library_of(type(data))
-        sized = library in _LIBRARIES and hasattr(data, "__len__")
-        if not sized and not isinstance(data, list | tuple) and not hasattr(data, "__dlpack__"):
+        sized = library in _LIBRARIES and hasattr(type(data), "__len__")
+        of_items = isinstance(data, list | tuple)
+        if not sized and not of_items and not hasattr(type(data), "__dlpack__"):
             raise TypeError(
                 "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got"
                 f" {type(data).__name__}"
             )
-        self._number = 0 if getattr(data, "ndim", 1) == 0 else len(data)
-        if self._number == 0:
-            raise ParameterError("data must have rows, got none")
-        self._items = data if isinstance(data, list | tuple) else None
+        # A list of the user's own class might give its items in its own way.
+        self._items = asked(partial(list, data), partial(unreadable, data, "data")) if of_items else None
         if self._items is None:
             with without_warnings():  # warnings of the user's classes would reveal rows
                 self._columns, self._build = _READERS.get(library, _read_array)(data)
             if not self._columns:
                 raise ParameterError("data must have columns, got a table without")
+        read: Any = self._columns[0] if self._items is None else self._items
+        self._number = 0 if isinstance(read, np.ndarray) and read.ndim == 0 else len(read)
+        if self._number == 0:
+            raise ParameterError("data must have rows, got none")
 
     def __len__(self) -> int:
         return self._number
