@@ -166,6 +166,20 @@ def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool =
     return found
 
 
+def held(x: Any, name: str) -> Any:
+    """Return a column or tensor of any library as one that gives the same whenever it is read; no copy if `x` does."""
+    if library_of(type(x)) in ("pandas", "polars", "pyarrow") and hasattr(type(x), "__len__"):
+        return x
+    return arrow_column(x, name) if is_arrow(type(x)) else array_from(x, name)
+
+
+def held_column(column: Any, name: str) -> Any:
+    """Return what `column_of` and `counts` take as what gives the same whenever it is read."""
+    # Perhaps of the caller's classes.
+    of_objects = library_of(type(column)) == "pandas" and str(getattr(column, "dtype", "")) == "object"
+    return held(column, name) if is_foreign(type(column)) and not of_objects else column_of(column, name)
+
+
 def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
     """Return a column of any library as a pyarrow chunked array, without dictionaries, runs, views and user types."""
     pa = require_pyarrow()

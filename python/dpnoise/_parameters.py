@@ -30,6 +30,7 @@ from dpnoise._interchange import (
     arrow_column,
     asked,
     column_of,
+    held,
     is_arrow,
     is_foreign,
     is_missing,
@@ -345,7 +346,16 @@ def array_of(x: Any, name: str, *, tables: bool = True) -> NDArray[Any]:
     """
     if type(x) in (list, tuple) and _NUMBERS.issuperset(map(type, x)):
         return np.asarray(x)
-    return _as_array(_read(x, name, tables), name)
+    return _as_array(_read(x, name, partial(array_from, tables=tables)), name)
+
+
+def held_numbers(x: Any, name: str) -> Any:
+    """Return what `array_of` takes as what gives the same whenever it is read."""
+    if isinstance(x, np.ndarray | np.generic):
+        return x
+    found = _read(x, name, held)
+    # A tensor without dimensions is a number.
+    return found[()] if isinstance(found, np.ndarray) and found.ndim == 0 and found.dtype.kind != "O" else found
 
 
 def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> NDArray[Any]:
@@ -353,7 +363,7 @@ def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> 
 
     The error for larger integers ends with ``otherwise``, which says what to do.
     """
-    read = _read(x, name, tables)
+    read = _read(x, name, partial(array_from, tables=tables))
     given = _as_array(read, name)
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
@@ -404,14 +414,14 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
     return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
-def _read(x: Any, name: str, tables: bool) -> Any:
-    """Convert containers of other libraries to arrays, in lists too: NumPy itself mishandles missing values."""
+def _read(x: Any, name: str, foreign: Callable[[Any, str], Any]) -> Any:
+    """Convert containers of other libraries by `foreign`, in lists too: NumPy itself mishandles missing values."""
     kind = type(x)
     if kind in _PLAIN:
         return x
     if is_foreign(kind):
-        return array_from(x, name, tables=tables)
-    if hasattr(kind, "__array__"):
+        return foreign(x, name)
+    if any(hasattr(kind, method) for method in ("__array__", "__array_interface__", "__array_struct__")):
         # np.asarray would drop the mask of a masked array.
         found: Any = asked(partial(np.asanyarray, x), partial(unreadable, x, name))
         if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
@@ -421,7 +431,7 @@ def _read(x: Any, name: str, tables: bool) -> Any:
         return x
     parts = x if kind in (list, tuple) else asked(partial(list, x), partial(unreadable, x, name))
     # A check of types first is fast for a long list of numbers.
-    return [_read(part, name, tables) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
+    return [_read(part, name, foreign) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
 
 
 def _is_sequence(x: Any) -> bool:

@@ -377,6 +377,10 @@ class Ledger(ByName, Generic[AnyCost]):
         Invalid input is refused before anything is spent. Then the cost is spent, and only then is noise drawn. If
         drawing fails, or the process is killed, the cost stays spent.
 
+        Input that can be read only once, such as a stream or a generator of batches, is read once, into memory. Arrays,
+        lists and columns of pandas, polars and pyarrow are not copied: nobody may change them meanwhile. Data that
+        functions of yours take, as those of `ProposeTestRelease`, must give them the same twice.
+
         It returns the release itself and is no context manager, since a spend cannot be undone by leaving a block.
 
         Parameters
@@ -391,12 +395,12 @@ class Ledger(ByName, Generic[AnyCost]):
         ParameterError, TypeError
             When the mechanism refuses ``x``. Nothing is spent or drawn then.
         """
-        needed = ("_loss", "_check", "release")
+        needed = ("_loss", "_taken", "release")
         if isinstance(mechanism, type) or not all(hasattr(mechanism, name) for name in needed):
             raise TypeError(f"mechanism must be a mechanism of dpnoise, got {type(mechanism).__name__}")
-        mechanism._check(x)
+        taken = mechanism._taken(x)
         self.spend(mechanism, label)
-        return mechanism.release(x)
+        return mechanism.release(taken)
 
     def _cost(self, amounts: Iterable[float]) -> AnyCost:
         cost: AnyCost = self._filter.cost(list(amounts))

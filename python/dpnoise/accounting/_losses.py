@@ -478,8 +478,8 @@ class Mechanism(Protocol):
     def release(self, x: Any, /) -> Any:
         """Release a value."""
 
-    def _check(self, x: Any, /) -> None:
-        """Refuse invalid input."""
+    def _taken(self, x: Any, /) -> Any:
+        """Read input once, and refuse it if it is invalid."""
 
     def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return a bound on the privacy loss of a release."""

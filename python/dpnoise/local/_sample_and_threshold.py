@@ -176,7 +176,7 @@ class SampleAndThreshold(Mechanism):
         level, simultaneous, rng : as everywhere
         """
         level = checked_level(level)
-        self._check(collected)
+        collected = self._taken(collected)
         if not isinstance(collected, ThresholdAccumulator):
             values, collected = collected, self.accumulator()
             collected.add(self.sample(values, rng=rng))
@@ -203,14 +203,16 @@ class SampleAndThreshold(Mechanism):
             visible_from=self.visible_from(level),
         )
 
-    def _check(self, x: Any) -> None:
+    def _taken(self, x: Any) -> Any:
         """Refuse, before a ledger pays, what cannot be released."""
         if not isinstance(x, ThresholdAccumulator):
+            x = _interchange.held_column(x, "values")
             _interchange.counts(x, "values")
         elif x.protocol != self:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {x.protocol!r}")
         elif x._end != _RELEASED:  # whose release again is the same one
             x._check_open("collected")
+        return x
 
     def visible_from(self, level: float = 0.95) -> int:
         """Return how many people must have a value for it to be released with this probability.

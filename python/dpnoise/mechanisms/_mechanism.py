@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import ScriptedRng
-from dpnoise._parameters import ByName, Rng
+from dpnoise._parameters import ByName, Rng, held_numbers
 from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.sensitivity import Relation
 
@@ -90,10 +90,16 @@ class Mechanism(ByName):
         """
         raise NoErrorBound(f"{type(self).__name__} has no bound on its error: {self._reason}")
 
-    def _check(self, x: Any) -> None:
-        """Raise the errors of `release` for ``x``, and draw nothing."""
+    def _taken(self, x: Any) -> Any:
+        """Read ``x`` once, raise the errors of `release` for it, and draw nothing; `release` takes what was read."""
+        held = self._held(x)
         with suppress(RandomnessError):
-            self.release(x, rng=ScriptedRng(b""))
+            self.release(held, rng=ScriptedRng(b""))
+        return held
+
+    def _held(self, x: Any) -> Any:
+        """Return what gives the same whenever `release` reads it: ``x``, unless its class might give something else."""
+        return held_numbers(x, "x")
 
     def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return the privacy loss of a release, for the accountant."""

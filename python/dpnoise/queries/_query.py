@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dpnoise._interchange import held_column
 from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace, Mechanism
 from dpnoise.sensitivity import Relation
@@ -18,6 +21,9 @@ class Query(Mechanism):
     def relation(self) -> Relation:
         """The neighbouring relation, "add/remove" or "substitute"."""
         return self._relation
+
+    def _held(self, x: Any) -> Any:
+        return held_column(x, "column")
 
 
 class CountingQuery(Query):

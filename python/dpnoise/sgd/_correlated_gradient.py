@@ -196,13 +196,15 @@ class CorrelatedGradient(GradientPrivacy):
             The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
         rng : as everywhere
         """
-        listed = asked(partial(list, batches), partial(unreadable, batches, "batches"))
-        given = [gradients_of(batch) for batch in listed]
+        given = self._held(batches)
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:
             most = f"from 1 to {self._strategy.steps} arrays with as many columns each"
             raise ParameterError(f"batches must be {most}, got {len(given)} arrays")
         run = self.start()
         return np.array([run.step(rows, rng=rng) for rows in given])
+
+    def _held(self, x: Any) -> list[Floats]:
+        return [gradients_of(batch) for batch in asked(partial(list, x), partial(unreadable, x, "batches"))]
 
     def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
         """Bound the noise of each coordinate of a step.

@@ -77,6 +77,9 @@ class StableMechanism(Mechanism):
         """The privacy parameter delta."""
         return self._native.delta
 
+    def _held(self, x: Any) -> Any:
+        return x  # as the user's functions take it
+
     @abstractmethod
     def _attempt(self, x: Any, rng: Rng) -> Release:
         """Release a value; public methods call this directly, for the stack level of warnings."""

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any
 
+from dpnoise._interchange import held_column
 from dpnoise._parameters import Rng
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._distances import Found, median, mode
@@ -69,11 +70,14 @@ class StableValue(StableMechanism):
         """
         return self._attempt(x, rng).value
 
-    def _attempt(self, x: tuple[Any, int], rng: Rng) -> Release:
+    def _held(self, x: Any) -> tuple[Any, int]:
         if not isinstance(x, tuple) or len(x) != 2:
             raise TypeError("x must be a tuple of two: the value, and its distance to instability")
         value, distance = x
-        return released(value, integer(distance), self._native, rng)
+        return value, integer(distance)
+
+    def _attempt(self, x: tuple[Any, int], rng: Rng) -> Release:
+        return released(*self._held(x), self._native, rng)
 
 
 def integer(distance: Any, verb: str = "be") -> int:
@@ -98,6 +102,9 @@ class StableStatistic(StableMechanism):
         self._native = stability_test(epsilon, delta)
         check_relation(relation)
         self._given = {"relation": relation}
+
+    def _held(self, x: Any) -> Any:
+        return held_column(x, "x")
 
     @abstractmethod
     def _find(self, x: Any) -> Found:

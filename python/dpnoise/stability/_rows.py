@@ -29,18 +29,26 @@ Build = Callable[[list[Column]], Any]
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
+def held_rows(data: Any) -> Any:
+    """Return a tensor, and a list of the user's own class, as what gives the same rows whenever it is read."""
+    if isinstance(data, list | tuple) and type(data) not in (list, tuple):
+        return asked(partial(list, data), partial(unreadable, data, "data"))
+    is_tensor = hasattr(type(data), "__dlpack__") and not isinstance(data, np.ndarray)
+    return array_from(data, "data") if is_tensor and library_of(type(data)) not in _LIBRARIES else data
+
+
 class Rows:
     def __init__(self, data: Any) -> None:
+        data = held_rows(data)
         library = library_of(type(data))
         sized = library in _LIBRARIES and hasattr(type(data), "__len__")
         of_items = isinstance(data, list | tuple)
-        if not sized and not of_items and not hasattr(type(data), "__dlpack__"):
+        if not sized and not of_items and not isinstance(data, np.ndarray):
             raise TypeError(
                 "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got"
                 f" {type(data).__name__}"
             )
-        # A list of the user's own class might give its items in its own way.
-        self._items = asked(partial(list, data), partial(unreadable, data, "data")) if of_items else None
+        self._items = data if of_items else None
         if self._items is None:
             with without_warnings():  # warnings of the user's classes would reveal rows
                 self._columns, self._build = _READERS.get(library, _read_array)(data)
@@ -139,7 +147,7 @@ def _read_array(data: Any) -> tuple[list[Column], Build]:
     if isinstance(data, np.ma.MaskedArray):
         _check_kind(data)
         return [_of_any(_interchange.without_mask(data))], _only
-    return [_of_any(np.asarray(data if isinstance(data, np.ndarray) else array_from(data, "data")))], _only
+    return [_of_any(np.asarray(data))], _only
 
 
 def _only(columns: list[Column]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise import _native
+from dpnoise._interchange import held_column
 from dpnoise._parameters import Rng
 from dpnoise.mechanisms import Laplace
 from dpnoise.sensitivity import Relation
@@ -129,6 +130,9 @@ class StableScale(StableMechanism):
             When `x` has fewer than two values, or has a missing or infinite one; as for `StableMedian.release`.
         """
         return self._attempt(x, rng).value  # type: ignore[no-any-return]
+
+    def _held(self, x: Any) -> Any:
+        return held_column(x, "x")
 
     def _attempt(self, x: Any, rng: Rng) -> Release:
         values = ascending(x)

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from dpnoise._display import progress
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import held_column
 from dpnoise._native import StabilityTest, Subsets
-from dpnoise._parameters import Rng, integer
+from dpnoise._parameters import Rng, held_numbers, integer
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
+from dpnoise.stability._rows import held_rows
 from dpnoise.stability._subset_votes import NativeFunction, NativeName, PythonFunction, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
@@ -154,6 +156,11 @@ class StableBootstrap(StableMechanism):
         The parameters are as for `release`.
         """
         return self._attempt(data, rng, threads)
+
+    def _held(self, x: Any) -> Any:
+        if callable(self.f):
+            return held_rows(x)
+        return held_numbers(x, "data") if self.f == "argmax_column_sum" else held_column(x, "data")
 
     def _attempt(self, data: Any, rng: Rng, threads: int | None = None) -> Release:
         function = self._function(data, threads)

@@ -17,7 +17,7 @@ from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, warn_of_large
-from dpnoise.stability._rows import Rows
+from dpnoise.stability._rows import Rows, held_rows
 
 Replies = Generator[tuple[int, Any], None, None]
 
@@ -188,6 +188,9 @@ class SubsampleAndAggregate(StableMechanism):
             import ``f``.
         """
         return self._attempt(data, rng).value
+
+    def _held(self, x: Any) -> Any:
+        return held_rows(x)
 
     def _attempt(self, data: Any, rng: Rng) -> Release:
         rows = Rows(data)
