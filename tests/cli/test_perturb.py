@@ -244,8 +244,8 @@ def test_bad_files(refuse: Refuse, tmp_path: Path, reports: Path) -> None:
     assert "is empty: a CSV file starts with a line of column names" in refuse(*oue(empty, reports))
     twice = write_csv(tmp_path / "twice.csv", "colour,colour\nred,red\n")
     assert "has more than one column 'colour'" in refuse(*oue(twice, reports))
-    floats = write_parquet(tmp_path / "floats.parquet", pa.array([1.0]))
-    assert "column 'colour' has the type double; it must be text, integer" in refuse(*oue(floats, reports))
+    raw = write_parquet(tmp_path / "raw.parquet", pa.array([b"red"]))
+    assert "column 'colour' has the type binary; it must be text, number" in refuse(*oue(raw, reports))
     domain = tmp_path / "domain.bin"
     domain.write_bytes(b"\xff\xfe\xff")
     arguments = ["perturb", empty, "--column", "c", "--protocol", "oue", "--epsilon", 1, "-o", reports]

@@ -97,7 +97,10 @@ def read_texts(text: str | None, file: Path | None, option: str) -> list[str] | 
         raise InputError(f"give either {option} or {option}-file, not both")
     if text is not None:
         # By the rules of CSV, so a value may contain a comma: --domain '"a, b",c'.
-        return next(csv.reader([text], skipinitialspace=True), [])
+        try:
+            return next(csv.reader([text], skipinitialspace=True, strict=True), [])
+        except csv.Error as error:
+            raise InputError(f"{option} must be texts separated by commas as in CSV, got {text!r}: {error}") from None
     if file is None:
         return None
     try:

@@ -14,7 +14,7 @@ from dpnoise import ParameterError, local
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import Domain, listing, share_of
-from dpnoise.cli import completion, tables
+from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domains, two_numbers
 from dpnoise.cli.protocols import (
@@ -109,8 +109,8 @@ def perturb(
     domain has to be public and fixed before the data are seen.
 
     Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. In CSV
-    an empty field is the empty text, or with --missing and in columns of numbers a missing value, unless it is quoted.
-    Only the randomisation is constant-time; reading the file and looking values up are not.
+    an empty field is the empty text, or with --missing and in columns of numbers a missing value,
+    unless it is quoted. Only the randomisation is constant-time; reading the file and looking values up are not.
     """
     started = perf_counter()
     files = domain_file or []
@@ -118,7 +118,7 @@ def perturb(
     if protocol is not None and (spec, domains, parameters["k"]) == (None, [None], None):
         _refuse_to_guess(PROTOCOLS[protocol])
     schemes = [protocol_of(protocol, spec, parameters, labels) for labels in domains]
-    kinds = list(map(_kind_of, schemes))
+    needed = list(map(_kind_of, schemes))
     several = len(columns) > 1 or split
     scheme = _of_several(columns, domains, schemes, parameters, split) if several else schemes[0]
     meaning = _meaning(scheme, columns, domains, bounds)
@@ -130,10 +130,18 @@ def perturb(
 
     batch_rows = tables.batch_rows(scheme.report_bytes)
     opened = [
-        tables.open_column(source, name, kind, empty_is_missing=missing is not None, batch_rows=batch_rows)
-        for name, kind in zip(columns, kinds, strict=True)
+        tables.open_column(
+            source,
+            name,
+            kind,
+            labels=labels,
+            strict=False,  # a value in no label is refused later, and one label may stand for missing values
+            empty_is_missing=missing is not None,
+            batch_rows=batch_rows,
+        )
+        for name, kind, labels in zip(columns, needed, domains, strict=True)
     ]
-    fill = None if missing is None else kinds[0].of(pa.array([missing], pa.large_string()), "--missing")[0]
+    fill = None if missing is None else needed[0].of(pa.array([missing], pa.large_string()), "--missing")[0]
     rows = 0
     with locked(output):
         if is_occupied(output) and not force:
@@ -218,7 +226,7 @@ def _meaning(
     return None if domains[0] is None else list(domains[0])
 
 
-def _kind_of(protocol: local.Protocol) -> tables.Kind:
+def _kind_of(protocol: local.Protocol) -> kinds.Kind:
     """Return what a column must hold for a protocol; refuse protocols that need more than a column."""
     if keeps_memo(type(protocol)):
         raise InputError(
@@ -226,14 +234,14 @@ def _kind_of(protocol: local.Protocol) -> tables.Kind:
             f"rows does not say whose row is whose: use {type(protocol).__name__} and ClientMemo from Python"
         )
     if isinstance(protocol, local.NumberProtocol):
-        return tables.NUMBERS
+        return kinds.NUMBERS
     if isinstance(protocol, local.Sketch):
-        return tables.TEXTS
+        return kinds.TEXTS
     if isinstance(protocol, local.FrequencyProtocol) and protocol.domain is not None:
-        return tables.TEXTS
+        return kinds.LABELS
     if isinstance(protocol, local.RandomizedResponse):
         _refuse_to_guess(local.RandomizedResponse)
-    return tables.INTEGERS
+    return kinds.INTEGERS
 
 
 def _refuse_to_guess(protocol: type[local.Protocol]) -> None:

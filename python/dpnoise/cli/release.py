@@ -1,7 +1,7 @@
 """``dpnoise release``: the answer to a question about a column, paid for from a ledger."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
-from dpnoise.cli import completion, tables
+from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import (
     InputError,
     check_target,
@@ -150,6 +150,7 @@ def release(
 
     The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
     nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
+    Labels of --domain and --value are read as values of the column; what cannot be one is refused.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
@@ -171,7 +172,11 @@ def release(
     if ledger is not None and budget is None and not ledger.exists():
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
-    read = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
+    kind = kinds.PRESENT if query == "count" and value is None else kinds.LABELS
+    if bounds is not None or edges is not None:
+        kind = kinds.NUMBERS
+    labels = groups.get("domain") if value is None else [value]
+    read = _read(source, column, kind, labels)
     data: Any = read if value is None else pc.equal(read, value)
     if sampled and isinstance(question, local.SampleAndThreshold):
         data = question.accumulator()
@@ -266,8 +271,16 @@ def _question(
     return _BOUNDED[query](bounds=bounds, **parameters)
 
 
-def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
-    data = tables.open_column(source, column, kind, empty_is_missing=True, batch_rows=_BATCH_ROWS)
+def _read(source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None) -> pa.ChunkedArray:
+    data = tables.open_column(
+        source,
+        column,
+        kind,
+        labels=labels,
+        strict=True,
+        empty_is_missing=True,
+        batch_rows=_BATCH_ROWS,
+    )
     chunks = []
     with progress("reading", data.total, data.unit) as advance:
         for values, amount in data.batches:

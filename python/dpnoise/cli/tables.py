@@ -6,62 +6,23 @@ Messages of Arrow are not passed on: those about CSV quote the offending row, an
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise._interchange import PARQUET, native_file
 from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
+from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
 
 _BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
 _CSV: Final = "CSV file with lines below 1 MiB"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a column must hold, and the type that it is converted to."""
-
-    name: str
-    allows: Callable[[pa.DataType], bool]
-    type: pa.DataType
-    texts: str | None = None
-    """The kind of text that a CSV file must have, for messages; None for any text."""
-
-    def of(self, values: pa.Array, column: str) -> pa.Array:
-        """Convert values of a column; no message shows one."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if self.texts is not None and pa.types.is_large_string(values.type):
-            values = pc.utf8_trim_whitespace(values)
-        try:
-            return values.cast(self.type, safe=not pa.types.is_floating(self.type))
-        except pa.ArrowException:
-            raise InputError(f"column {column!r} has a value that is no {self.texts}; which one is private") from None
-
-
-def _is_categorical(kind: pa.DataType) -> bool:
-    types = pa.types
-    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return bool(texts or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    fractions = types.is_floating(kind) or types.is_decimal(kind)
-    return bool(fractions or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
-
-
-TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, pa.large_string())
-INTEGERS: Final = Kind("a number or boolean", _is_number, pa.int64(), "whole number")
-NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), "number")
 
 
 @dataclass(frozen=True)
@@ -73,25 +34,43 @@ class Column:
     batches: Iterator[tuple[pa.Array, int]]
 
 
-def open_column(path: Path, name: str, kind: Kind, *, empty_is_missing: bool, batch_rows: int) -> Column:
+def open_column(
+    path: Path,
+    name: str,
+    kind: Kind,
+    *,
+    labels: Sequence[str] | None,
+    strict: bool,
+    empty_is_missing: bool,
+    batch_rows: int,
+) -> Column:
     """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows and are converted.
 
+    Values that are equal to one of `labels` are spelled like it; `strict` refuses labels that the column cannot have.
     CSV has no marker for a missing value. So an empty field is the empty string, or, with `empty_is_missing`, a missing
     value unless it is quoted.
     """
-    if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet":
-        return _open_parquet(path, name, kind, batch_rows)
-    return _open_csv(path, name, kind, empty_is_missing, batch_rows)
+    column, found = (
+        _open_parquet(path, name, kind, batch_rows)
+        if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet"
+        else (_open_csv(path, name, kind, empty_is_missing, batch_rows), None)
+    )
+    if labels is None:
+        return column
+    spelled = spelled_as(labels, found, name, strict=strict)
+    return replace(column, batches=((spelled(values), amount) for values, amount in column.batches))
 
 
-def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> Column:
+def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> tuple[Column, pa.DataType]:
     file = parquet_file(path)
     _check_column(path, name, file.schema_arrow.names)
     found = file.schema_arrow.field(name).type
-    if not kind.allows(found.value_type if pa.types.is_dictionary(found) else found):
+    found = found.value_type if pa.types.is_dictionary(found) else found
+    if not kind.allows(found):
         raise InputError(f"column {name!r} has the type {found}; it must be {kind.name}")
     columns = columns_of(file, path, name, batch_rows)
-    return Column(file.metadata.num_rows, "rows", ((kind.of(column, name), len(column)) for column in columns))
+    batches = ((kind.of(column, name), len(column)) for column in columns)
+    return Column(file.metadata.num_rows, "rows", batches), found
 
 
 def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_rows: int) -> Column:
@@ -111,7 +90,7 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
             convert_options=pa.csv.ConvertOptions(
                 include_columns=[name],
                 column_types={name: pa.large_string()},
-                strings_can_be_null=empty_is_missing or kind is not TEXTS,
+                strings_can_be_null=empty_is_missing or kind not in (TEXTS, LABELS),
                 null_values=[""],
                 quoted_strings_can_be_null=False,
             ),

@@ -44,7 +44,10 @@ def integers(values: Any) -> NDArray[np.int64]:
             given = f", which {codes} gives if the categories are that list" if codes else ""
             hint = f"replace every value by its index in the list of possible values{given}"
         raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
-    return np.array(found, dtype=np.int64, order="C")
+    copied = np.array(found, dtype=np.int64, order="C")
+    if found.dtype.kind == "u" and copied.min(initial=0) < 0:  # wrapped around
+        raise ParameterError("values must be integers below 2**63; which value is not, and where, is private")
+    return copied
 
 
 def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:

@@ -1,0 +1,177 @@
+"""What columns must hold, what their values are converted to, and labels as values of a column.
+
+Labels come as texts. A column of a Parquet file has a type, as which they are read. The fields of a CSV file are texts,
+and match labels that are the same boolean or number.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpnoise._parameters import listing
+from dpnoise.cli.console import InputError
+
+_TEXT: Final = pa.large_string()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_categorical(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(_is_text(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    fractions = types.is_floating(kind) or types.is_decimal(kind)
+    return bool(fractions or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
+
+
+def _has_labels(kind: pa.DataType) -> bool:
+    return bool(_is_text(kind) or _is_number(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Return equal values as equal texts; NaN is missing."""
+    if pa.types.is_floating(values.type):
+        values = pc.add(values.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    return values.cast(_TEXT)
+
+
+def _truths(texts: pa.Array) -> pa.Array:
+    """Return booleans in lower case, and other texts as they are."""
+    lower = pc.utf8_lower(texts)
+    return pc.if_else(pc.is_in(lower, pa.array(["false", "true"], _TEXT)), lower, texts)
+
+
+def _wholes(texts: pa.Array) -> pa.Array:
+    """Return whole numbers in as few digits as possible, and other texts as they are."""
+    digits = pc.replace_substring_regex(texts, r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$", r"\1\2")
+    return pc.replace_substring_regex(digits, "^-0$", "0")
+
+
+def _alike(texts: pa.Array) -> pa.Array:
+    """Return equal booleans as equal texts, and equal numbers without exponents, and other texts as they are."""
+    fraction = r"^(?:\+|(-))?0*([0-9]+\.[0-9]*[1-9])0*$"
+    return pc.replace_substring_regex(_wholes(_truths(texts)), fraction, r"\1\2")
+
+
+def _integers(values: pa.Array) -> pa.Array:
+    if not pa.types.is_large_string(values.type):
+        return values.cast(pa.int64())
+    texts = pc.utf8_trim_whitespace(values)
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # perhaps 1.0, as many programs write integers beside missing values
+        return _wholes(texts).cast(pa.int64())
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    texts = pa.types.is_large_string(values.type)
+    return (pc.utf8_trim_whitespace(values) if texts else values).cast(pa.float64(), safe=False)
+
+
+def _presence(values: pa.Array) -> pa.Array:
+    return pc.invert(pc.is_null(values, nan_is_null=True))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column must hold, and the type that it is converted to."""
+
+    name: str
+    allows: Callable[[pa.DataType], bool]
+    type: pa.DataType
+    convert: Callable[[pa.Array], pa.Array]
+    value: str = "text"
+    """What each value must be, for messages."""
+
+    def of(self, values: pa.Array, column: str) -> pa.Array:
+        """Convert values of a column; no message shows one."""
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        try:
+            return self.convert(values)
+        except pa.ArrowException:
+            raise InputError(f"column {column!r} has a value that is no {self.value}; which one is private") from None
+
+
+PRESENT: Final = Kind("any", lambda _: True, pa.bool_(), _presence)
+TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, _TEXT, _texts)
+LABELS: Final = Kind(
+    "text, number, boolean, date, timestamp or categorical: cast it to text", _has_labels, _TEXT, _texts
+)
+INTEGERS: Final = Kind("a number or boolean", _is_number, pa.int64(), _integers, "whole number")
+NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), _numbers, "number")
+
+# How labels are read, the texts that they are then, and what these are called.
+_BOOLEANS: Final = (_truths, "^(false|true)$", "true or false")
+_WHOLE_NUMBERS: Final = (_wholes, "^-?[0-9]+$", "whole numbers")
+
+_SPELLED_OTHERWISE: Final = r"^(false|true|-?[0-9]+(\.[0-9]+)?)$"  # what fields of CSV may spell otherwise
+
+
+def spelled_as(
+    labels: Sequence[str], kind: pa.DataType | None, column: str, *, strict: bool
+) -> Callable[[pa.Array], pa.Array]:
+    """Return what gives the values of a column, as texts, the spelling of the labels that they are equal to.
+
+    Labels are read as the type of the column; `strict` refuses those that are no value of it, which no row has. A CSV
+    file has no types, so `kind` is None: a field is the label that is spelled like it, or else the first that is the
+    same number or boolean.
+    """
+    given = pa.array(labels, _TEXT)
+    if kind is None:
+        same = _alike(given)
+        if not pc.any(pc.match_substring_regex(same, _SPELLED_OTHERWISE)).as_py():
+            return lambda texts: texts
+    else:
+        same, allowed = _read_as(kind, given)
+        foreign = given.filter(same.is_null()).to_pylist()
+        if foreign and strict:
+            raise InputError(
+                f"the labels of column {column!r}, of the type {kind}, must be {allowed}, got {listing(foreign)}"
+            )
+        same = pc.coalesce(same, given)
+        if len(same.unique()) < len(same):
+            raise InputError(f"two labels of column {column!r}, of the type {kind}, are the same: {listing(labels)}")
+        if same.equals(given):
+            return lambda texts: texts
+
+    def spelled(texts: pa.Array) -> pa.Array:
+        encoded = texts.dictionary_encode()  # a column has fewer values than rows
+        values = encoded.dictionary
+        found = pc.index_in(values if kind is not None else _alike(values), value_set=same)
+        if kind is None:
+            found = pc.coalesce(pc.index_in(values, value_set=given), found)
+        names = pc.coalesce(given.take(found), values)
+        return texts if names.equals(values) else names.take(encoded.indices)
+
+    return spelled
+
+
+def _read_as(kind: pa.DataType, labels: pa.Array) -> tuple[pa.Array, str]:
+    """Return labels as the texts of the values that they are, or missing; and what they may be, for messages."""
+    types = pa.types
+    if _is_text(kind) or types.is_null(kind):
+        return labels, "texts"
+    if types.is_boolean(kind) or types.is_integer(kind):
+        read, pattern, allowed = _BOOLEANS if types.is_boolean(kind) else _WHOLE_NUMBERS
+        same = read(labels)
+        return pc.if_else(pc.match_substring_regex(same, pattern), same, pa.scalar(None, _TEXT)), allowed
+    found: list[str | None] = []
+    for label in labels:
+        try:
+            found.append(_texts(pa.array([label]).cast(kind))[0].as_py())
+        except pa.ArrowException:
+            found.append(None)
+    example = "1.5" if _is_number(kind) else "2020-01-31" if types.is_date(kind) else "2020-01-31 12:00:00"
+    zone = "Z" if types.is_timestamp(kind) and kind.tz else ""
+    return pa.array(found, _TEXT), f"values such as {example}{zone}"
