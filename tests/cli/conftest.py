@@ -104,7 +104,7 @@ def colours_csv(tmp_path: Path, values: list[str]) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "colour", "note"])
-        writer.writerows([i, value, "a\nb" if i % 1000 == 0 else "-"] for i, value in enumerate(values))
+        writer.writerows([i, value, 'a, "b"' if i % 1000 == 0 else "-"] for i, value in enumerate(values))
     return path
 
 

@@ -370,7 +370,7 @@ def test_progress_has_an_end(
         yield amounts.append
 
     monkeypatch.setattr("dpnoise.cli.perturb.progress", recorded)
-    monkeypatch.setattr("dpnoise.cli.tables._BLOCK", 1_000)
+    monkeypatch.setattr("dpnoise.cli.lines._BLOCK", 1_000)
     assert run(*oue(source, reports)).code == 0
     assert ends == [(4_000, "rows")] if suffix == ".parquet" else [(source.stat().st_size, "bytes")]
     assert sum(amounts) == ends[0][0]

@@ -18,6 +18,14 @@ Threads: TypeAlias = Annotated[
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
+QuotedLines: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--quoted-lines",
+        help="CSV: let fields in quotes cross the ends of lines. A row with a quote too many may then take in others.",
+    ),
+]
+
 
 def _silence(context: typer.Context, wanted: bool) -> None:
     if wanted:

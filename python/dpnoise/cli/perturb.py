@@ -16,7 +16,7 @@ from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import Domain, listing, share_of
 from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, suffix_of, to_json
-from dpnoise.cli.options import AsJson, Quiet, Threads, read_domains, two_numbers
+from dpnoise.cli.options import AsJson, Quiet, QuotedLines, Threads, read_domains, two_numbers
 from dpnoise.cli.protocols import (
     MEANS,
     PROTOCOLS,
@@ -80,6 +80,7 @@ def perturb(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file of reports; every person has spent epsilon on that, too.")
     ] = False,
+    quoted_lines: QuotedLines = False,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -109,7 +110,7 @@ def perturb(
     domain has to be public and fixed before the data are seen.
 
     Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. In CSV
-    an empty field is the empty text, or with --missing and in columns of numbers a missing value,
+    a row is a line, and an empty field is the empty text, or with --missing and in columns of numbers a missing value,
     unless it is quoted. Only the randomisation is constant-time; reading the file and looking values up are not.
     """
     started = perf_counter()
@@ -137,6 +138,7 @@ def perturb(
             labels=labels,
             strict=False,  # a value in no label is refused later, and one label may stand for missing values
             empty_is_missing=missing is not None,
+            quoted_lines=quoted_lines,
             batch_rows=batch_rows,
         )
         for name, kind, labels in zip(columns, needed, domains, strict=True)

@@ -29,7 +29,7 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, Quiet, RelationOption, read_domain, two_numbers, whole_number
+from dpnoise.cli.options import AsJson, Quiet, QuotedLines, RelationOption, read_domain, two_numbers, whole_number
 from dpnoise.cli.payment import Purse, Sale
 from dpnoise.mechanisms import Mechanism
 
@@ -126,6 +126,7 @@ def release(
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
     ] = None,
+    quoted_lines: QuotedLines = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -149,7 +150,7 @@ def release(
     terminal shows the latter. All options are public: choose bounds, edges and domain without looking at the data.
 
     The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
-    nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
+    nothing is spent or released. In CSV a row is a line, and an empty field is a missing value, unless it is quoted.
     Labels of --domain and --value are read as values of the column; what cannot be one is refused.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
@@ -176,7 +177,7 @@ def release(
     if bounds is not None or edges is not None:
         kind = kinds.NUMBERS
     labels = groups.get("domain") if value is None else [value]
-    read = _read(source, column, kind, labels)
+    read = _read(source, column, kind, labels, quoted_lines)
     data: Any = read if value is None else pc.equal(read, value)
     if sampled and isinstance(question, local.SampleAndThreshold):
         data = question.accumulator()
@@ -271,7 +272,9 @@ def _question(
     return _BOUNDED[query](bounds=bounds, **parameters)
 
 
-def _read(source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None) -> pa.ChunkedArray:
+def _read(
+    source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None, quoted_lines: bool
+) -> pa.ChunkedArray:
     data = tables.open_column(
         source,
         column,
@@ -279,6 +282,7 @@ def _read(source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | N
         labels=labels,
         strict=True,
         empty_is_missing=True,
+        quoted_lines=quoted_lines,
         batch_rows=_BATCH_ROWS,
     )
     chunks = []

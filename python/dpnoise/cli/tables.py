@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,9 +20,9 @@ from dpnoise._interchange import PARQUET, native_file
 from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
 from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
+from dpnoise.cli.lines import BYTE_ORDER_MARK, row_blocks
 
-_BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
-_CSV: Final = "CSV file with lines below 1 MiB"
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ def open_column(
     labels: Sequence[str] | None,
     strict: bool,
     empty_is_missing: bool,
+    quoted_lines: bool,
     batch_rows: int,
 ) -> Column:
     """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows and are converted.
@@ -53,7 +54,7 @@ def open_column(
     column, found = (
         _open_parquet(path, name, kind, batch_rows)
         if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet"
-        else (_open_csv(path, name, kind, empty_is_missing, batch_rows), None)
+        else (_open_csv(path, name, kind, empty_is_missing, quoted_lines, batch_rows), None)
     )
     if labels is None:
         return column
@@ -73,44 +74,46 @@ def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> tuple[C
     return Column(file.metadata.num_rows, "rows", batches), found
 
 
-def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_rows: int) -> Column:
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
-    with _damage_named(path, _CSV):
-        _, stream = _csv_stream(path)
-        names = pa.csv.open_csv(stream, parse_options=pa.csv.ParseOptions(newlines_in_values=True)).schema.names
-        _check_column(path, name, names)
-        raw, stream = _csv_stream(path)
-        reader = pa.csv.open_csv(
-            stream,
-            read_options=pa.csv.ReadOptions(block_size=_BLOCK),
-            # In a file of one column an empty line is a row, and skipping it would lose a person.
-            parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
-            convert_options=pa.csv.ConvertOptions(
-                include_columns=[name],
-                column_types={name: pa.large_string()},
-                strings_can_be_null=empty_is_missing or kind not in (TEXTS, LABELS),
-                null_values=[""],
-                quoted_strings_can_be_null=False,
-            ),
-        )
+def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_lines: bool, batch_rows: int) -> Column:
+    path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
+    raw = native_file(path)
+    stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
+    rows = _each(row_blocks(stream.read, path, quoted_lines=quoted_lines), path, "CSV file")
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
+    with _damage_named(path, "CSV file"):
+        names = _parsed(first).column_names
+    _check_column(path, name, names)
+    # In a file of one column an empty line is a row, and skipping it would lose a person.
+    parse = pa.csv.ParseOptions(newlines_in_values=quoted_lines, ignore_empty_lines=len(names) > 1)
+    convert = pa.csv.ConvertOptions(
+        include_columns=[name],
+        column_types={name: pa.large_string()},
+        strings_can_be_null=empty_is_missing or kind not in (TEXTS, LABELS),
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
 
     def batches() -> Iterator[tuple[pa.Array, int]]:
         before = 0
-        for number, batch in enumerate(_each(reader, path, _CSV), 1):
-            read = min(number * _BLOCK, raw.tell())  # Arrow reads ahead, 32 MiB and more
-            for start in range(0, batch.num_rows, batch_rows):
-                yield kind.of(batch.column(0).slice(start, batch_rows), name), read - before
+        for block in rows:
+            with _damage_named(path, "CSV file"):
+                table = _parsed(first + block, parse_options=parse, convert_options=convert)
+            for batch in table.to_batches(batch_rows):
+                read = raw.tell()
+                yield kind.of(batch.column(0), name), read - before
                 before = read
 
     return Column(path.stat().st_size, "bytes", batches())
 
 
-def _csv_stream(path: Path) -> tuple[pa.NativeFile, pa.NativeFile]:
-    """Open a file, and a stream of its decompressed content."""
-    raw = native_file(path)
-    return raw, pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
+def _parsed(rows: bytes, **options: Any) -> pa.Table:
+    """Return the rows of a block that begins with the names of the columns."""
+    # Arrow drops one byte order mark, and one that is a value must not depend on where a block begins.
+    source = pa.BufferReader(BYTE_ORDER_MARK + rows)
+    reading = pa.csv.ReadOptions(use_threads=False, block_size=source.size())  # which cannot divide a row
+    return pa.csv.open_csv(source, read_options=reading, **options).read_all()  # read_csv would take signals over
 
 
 def batch_rows(report_bytes: int) -> int:
@@ -186,11 +189,11 @@ def _check_column(path: Path, name: str, names: Sequence[str]) -> None:
 def _damage_named(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a well-formed {kind}; where is not shown, it is private") from None
 
 
-def _each(batches: Iterator[pa.RecordBatch], path: Path, kind: str) -> Iterator[pa.RecordBatch]:
+def _each(batches: Iterator[Read], path: Path, kind: str) -> Iterator[Read]:
     """Yield from `batches`, naming the file if the reader fails; errors of the consumer pass through."""
     with _damage_named(path, kind):
         yield from batches

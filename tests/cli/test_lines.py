@@ -1,0 +1,224 @@
+"""CSV files: what a row can change, however it is written."""
+
+import csv
+import gzip
+import io
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.shared import Refuse, Run
+
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.csv
+
+from dpnoise.cli import kinds, lines, tables
+from dpnoise.cli.console import InputError
+
+LINE = "its line does not close"
+FILE = "is never closed"
+MALFORMED = "is not a well-formed CSV file"
+LIMIT = 1 << 20
+
+
+def column(path: Path, content: bytes, name: str = "a", *, quoted_lines: bool = False) -> list[str | None]:
+    """Return the texts of a column."""
+    path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
+    read = tables.open_column(
+        path, name, kinds.TEXTS, labels=None, strict=True, empty_is_missing=False, quoted_lines=quoted_lines,
+        batch_rows=1 << 18,
+    )  # fmt: skip
+    return [value for values, _ in read.batches for value in values.to_pylist()]
+
+
+# A line between others, of the columns a and b: the rows that it is, as values of a, or why the file is refused.
+LINES: list[tuple[str, bytes, list[str] | str]] = [
+    ("a quote opens the first field", b'"x,y', LINE),
+    ("a quote opens the last field", b'x,"y', LINE),
+    ("a quote closes nothing", b'x,y"', ["x"]),
+    ("a quote in the middle", b'x"y,z', ['x"y']),
+    ("a quoted field", b'"x,y",z', ["x,y"]),
+    ("a quote behind a blank", b'x, "y', ["x"]),
+    ("text behind the closing quote", b'"x"y,z', ["xy"]),
+    ("a quote behind the closing quote", b'"x"y",z', ['xy"']),
+    ("two quotes for one", b'"x""y",z', ['x"y']),
+    ("two quotes for one, and open", b'"x""y,z', LINE),
+    ("two quotes for a field", b'"",z', [""]),
+    ("three quotes for a field", b'""",z', LINE),
+    ("one open quote behind a literal one", b'x",y","z', LINE),
+    ("a carriage return", b"x,y\rz,w", ["x", "z"]),
+    ("a carriage return within quotes", b'"x\ry",z', LINE),
+    ("a carriage return and a line feed", b"x,y\r", ["x"]),
+    ("a line feed within quotes", b'"x\ny",z', LINE),
+    ("NUL", b"x\0,y", ["x\0"]),
+    ("a byte order mark", b"\xef\xbb\xbfx,y", ["\ufeffx"]),
+    ("a quote behind a byte order mark", b'\xef\xbb\xbf"x,y', ['\ufeff"x']),
+    ("no UTF-8", b"\xff,y", MALFORMED),
+    ("a field too few", b"x", MALFORMED),
+    ("a field too many", b"x,y,z", MALFORMED),
+    ("an empty line", b"", []),
+    ("a blank", b" ", MALFORMED),
+    ("1 MiB with its end", b"x," + b"y" * (LIMIT - 4), ["x"]),
+    ("more than 1 MiB", b"x," + b"y" * (LIMIT - 2), "a row of more than 1 MiB"),
+]
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""], ids=["LF", "CRLF", "at the end"])
+@pytest.mark.parametrize(("what", "line", "expected"), LINES, ids=[what for what, _, _ in LINES])
+def test_what_a_line_changes(tmp_path: Path, what: str, line: bytes, expected: list[str] | str, ending: bytes) -> None:
+    """Each line changes its own rows and no others, or the file is refused."""
+    before, after = b'1,"b"\n' * 3, b"2,b\n" * 3 if ending else b""
+    content = b"a,b\n" + before + line + ending + after
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            column(tmp_path / "in.csv", content)
+    else:
+        assert column(tmp_path / "in.csv", content) == ["1"] * 3 + expected + ["2"] * (3 if ending else 0)
+
+
+def of_lines(content: str, width: int) -> list[str] | None:
+    """Read the first fields of lines, each on its own, by Python's rules of CSV; None if one of them is no row."""
+    found = []
+    parts = re.split("\r\n|\r|\n", content)
+    for line in parts[: None if parts[-1] else -1]:
+        if line or width == 1:
+            rows = list(csv.reader([line + "\n", "x\n"]))
+            if len(rows) < 2 or len(rows[0] or [""]) != width:
+                return None
+            found.append((rows[0] or [""])[0])
+    return found
+
+
+@pytest.mark.parametrize(("width", "block", "longest"), [(1, LIMIT, 3), (2, LIMIT, 4), (1, 6, 3), (2, 6, 3)])
+def test_every_small_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, block: int, longest: int
+) -> None:
+    """A line of any small file is read as it would be if there were no other, or the file is refused."""
+    monkeypatch.setattr(lines, "_BLOCK", block)
+    refused = 0
+    for size in range(longest + 1):
+        for parts in itertools.product('a,"\n\r', repeat=size):
+            body = "".join(parts)
+            try:
+                found = column(tmp_path / "in.csv", ("a,b"[: 2 * width - 1] + "\n" + body).encode())
+            except InputError:
+                found = None
+                refused += 1
+            assert found == of_lines(body, width), body
+    assert 5**longest // 5 < refused < 5**longest
+
+
+def test_the_parser_alone_would_merge_lines() -> None:
+    # Positive control: told that fields do not cross lines, it lets them.
+    options = pa.csv.ParseOptions(newlines_in_values=False)
+    rows = pa.csv.read_csv(io.BytesIO(b'a,b\n1,"x\n2,y\n3,z\n'), parse_options=options)
+    assert rows.num_rows == 1
+
+
+@pytest.mark.parametrize("quoted_lines", [False, True])
+@pytest.mark.parametrize("start", [0, 1, LIMIT // 2, LIMIT - 1])
+@pytest.mark.parametrize("ending", [b"\n", b"\r"])
+def test_the_longest_row(tmp_path: Path, quoted_lines: bool, start: int, ending: bytes) -> None:
+    """The limit is one of a row, wherever it begins."""
+
+    def blocks(length: int) -> list[bytes]:
+        content = b"a" * 7 + ending + b"b" * start + ending + b'"' + b"c" * (length - 2) + b'"' + ending + b"d\n"
+        read = io.BytesIO(content).read
+        found = list(lines.row_blocks(read, tmp_path, quoted_lines=quoted_lines))
+        assert b"".join(found) == content
+        return found
+
+    assert blocks(LIMIT - 1)[0] == b"a" * 7 + ending
+    with pytest.raises(InputError, match="has a row of more than 1 MiB"):
+        blocks(LIMIT)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_rows_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    """What a value is does not depend on where blocks end; a byte order mark is one only at the start of a file."""
+    monkeypatch.setattr(lines, "_BLOCK", 64)
+    values = [f'\ufeff{i}", "{i}\r' for i in range(500)]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("b", "a"), *((i, value) for i, value in enumerate(values))])
+    content = "\ufeff" + text.getvalue()
+    assert column(tmp_path / f"in{suffix}", content.encode(), quoted_lines=True) == values
+    assert column(tmp_path / f"in{suffix}", b"\xef\xbb\xbf\n\r\n" + content[1:].encode(), quoted_lines=True) == values
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b'"a","b,"', None),
+        (b'"a', LINE),
+        (b'a,"b', LINE),
+        (b"a,b", "has no column 'b,'"),
+        (b"", "has no column 'b,'"),
+        (b"\xff", MALFORMED),
+    ],
+)
+def test_a_line_of_names(tmp_path: Path, head: bytes, said: str | None) -> None:
+    content = head + b"\n" + b"1,2\n" * 3
+    if said is None:
+        assert column(tmp_path / "in.csv", content, "b,") == ["2"] * 3
+    else:
+        with pytest.raises(InputError, match=said):
+            column(tmp_path / "in.csv", content, "b,")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_file_without_names(tmp_path: Path, content: bytes, suffix: str) -> None:
+    with pytest.raises(InputError, match="is empty: a CSV file starts with a line of column names"):
+        column(tmp_path / f"in{suffix}", content)
+
+
+def test_files_that_are_cut(tmp_path: Path) -> None:
+    whole = b'a,b\n1,x\n2,"y"\n'
+    assert column(tmp_path / "in.csv", whole[:-1]) == ["1", "2"]
+    for quoted_lines, said in ((False, LINE), (True, FILE)):
+        with pytest.raises(InputError, match=said):
+            column(tmp_path / "in.csv", whole[:-2], quoted_lines=quoted_lines)
+    path = tmp_path / "in.csv.gz"
+    column(path, whole * 1000)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=MALFORMED):
+        tables.open_column(
+            path, "a", kinds.TEXTS, labels=None, strict=True, empty_is_missing=False, quoted_lines=False, batch_rows=9
+        )
+
+
+RELEASE = ("--query", "count", "--epsilon", 1e9, "--json")
+PERTURB = ("--protocol", "cms", "--rows", 4, "--width", 16, "--epsilon", 1, "--json", "--force")
+
+
+@pytest.mark.parametrize(("command", "options"), [("release", RELEASE), ("perturb", PERTURB)])
+def test_fields_of_several_lines_are_asked_for(
+    run: Run, refuse: Refuse, tmp_path: Path, command: str, options: tuple[object, ...]
+) -> None:
+    def count(document: Any) -> int:
+        return document["rows"] if command == "perturb" else document["answers"][0]["answer"]
+
+    path = tmp_path / "people.csv"
+    asked = [command, path, "--column", "city", *options]
+    if command == "perturb":
+        asked += ["-o", tmp_path / "reports.parquet"]
+    rows = [f"{20 + i % 50},town{i % 7}" for i in range(1000)]
+    path.write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    assert count(run(*asked).json) == 1000
+    rows[9] = '29,"town2'
+    path.write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    assert refuse(*asked) == (
+        f"{str(path)!r} has a quoted field that its line does not close; where is private. Let fields cross lines by "
+        f"--quoted-lines, if they are meant to"
+    )
+    assert (
+        refuse(*asked, "--quoted-lines") == f"{str(path)!r} has a quoted field that is never closed; where is private"
+    )
+    rows[9] = '29,"town\n2"'
+    path.write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    assert LINE in refuse(*asked)
+    assert count(run(*asked, "--quoted-lines").json) == 1000
