@@ -4,13 +4,14 @@ Messages of Arrow are not passed on: those about CSV quote the offending row, an
 """
 
 import csv
-import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,11 +19,14 @@ import pyarrow.parquet as pq
 
 from dpnoise._interchange import PARQUET, native_file
 from dpnoise._parameters import listing
-from dpnoise.cli.console import InputError, suffix_of, to_json
+from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
 from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
 from dpnoise.cli.lines import BYTE_ORDER_MARK, row_blocks
 
 Read = TypeVar("Read")
+
+# What a spreadsheet runs; not numbers. Apostrophes before it count, too, so that the first one can be removed again.
+_FORMULA: Final = re.compile(r"(?is)'*(?![+-]?[0-9.]+(e[+-]?[0-9]+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,24 @@ def write_table(
     if suffix == ".json":
         text = to_json({**about, name: records(columns)}) + "\n"
     else:
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([tuple(columns), *zip(*columns.values(), strict=True)])
-        text = buffer.getvalue()
+        lines: list[str] = []
+        rows = zip(*map(_without_formulas, columns.values()), strict=True)
+        # With lines that end in "\n" alone, Python before 3.13 would not quote "\r".
+        csv.writer(SimpleNamespace(write=lines.append)).writerows([tuple(columns), *rows])
+        text = "".join(line.removesuffix("\r\n") + "\n" for line in lines)
     target.write(text.encode(errors="backslashreplace"))
+
+
+def _without_formulas(column: Sequence[Any]) -> list[Any]:
+    """Put an apostrophe before texts that a spreadsheet would run as a formula, and say so."""
+    found = [f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value for value in column]
+    changed = sum(one is not other for one, other in zip(found, column, strict=True))
+    if changed:
+        note(
+            f"{quantity(changed, 'text')} that a spreadsheet would run as a formula got an apostrophe in front in the "
+            f".csv; .json and .parquet have all texts as they are"
+        )
+    return found
 
 
 def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
