@@ -511,10 +511,12 @@ class Domain(tuple[Any, ...]):
             read = self._of_arrow if is_arrow(values) else self._of_items
         return self._checked(read(values, name), name)
 
-    def of_integers(self, values: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    def of_integers(self, values: NDArray[Any], name: str) -> NDArray[np.int64]:
         labels, numbers = self._sorted
-        places = np.minimum(np.searchsorted(labels, values), len(self) - 1)
-        return self._checked(np.where(labels[places] == values, numbers[places], -1), name)
+        given = values.astype(np.int64)
+        places = np.minimum(np.searchsorted(labels, given), len(self) - 1)
+        found = (labels[places] == given) & ((given < 0) == (values < 0))  # an unsigned integer may have wrapped around
+        return self._checked(np.where(found, numbers[places], -1), name)
 
     def of_booleans(self, values: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the number of each boolean, given as 0 or 1: both are labels."""

@@ -32,6 +32,10 @@ _FILL: Final = "fill or drop missing values"
 
 def integers(values: Any) -> NDArray[np.int64]:
     """Copy a vector of integers to a new int64 array, which no other code can change while it is in use."""
+    return np.array(_integers(values), dtype=np.int64, order="C")
+
+
+def _integers(values: Any) -> NDArray[Any]:
     found = _vector(values, "integers, for example a NumPy array of dtype int64", np.int64)
     if found.dtype.kind not in "iu":
         if found.dtype.kind == "b":
@@ -44,10 +48,7 @@ def integers(values: Any) -> NDArray[np.int64]:
             given = f", which {codes} gives if the categories are that list" if codes else ""
             hint = f"replace every value by its index in the list of possible values{given}"
         raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
-    copied = np.array(found, dtype=np.int64, order="C")
-    if found.dtype.kind == "u" and copied.min(initial=0) < 0:  # wrapped around
-        raise ParameterError("values must be integers below 2**63; which value is not, and where, is private")
-    return copied
+    return found
 
 
 def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
@@ -61,7 +62,7 @@ def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
         return domain.of_booleans(booleans(values))
     if isinstance(values, list | tuple) and not {bool, np.bool_}.isdisjoint(map(type, values)):
         raise TypeError("values must be integers, as the labels of the domain are, got bool")
-    return domain.of_integers(integers(values), "values")
+    return domain.of_integers(_integers(values), "values")
 
 
 def numbers(values: Any) -> NDArray[np.float64]:
