@@ -148,9 +148,9 @@ def spelled_as(
     def spelled(texts: pa.Array) -> pa.Array:
         encoded = texts.dictionary_encode()  # a column has fewer values than rows
         values = encoded.dictionary
-        found = pc.index_in(values if kind is not None else _alike(values), value_set=same)
-        if kind is None:
-            found = pc.coalesce(pc.index_in(values, value_set=given), found)
+        found = pc.index_in(values, value_set=same if kind is not None else given)
+        if kind is None and found.null_count:
+            found = pc.coalesce(found, pc.index_in(_alike(values), value_set=same))
         names = pc.coalesce(given.take(found), values)
         return texts if names.equals(values) else names.take(encoded.indices)
 

@@ -20,7 +20,7 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LF, _CR, _QUOTE, _COMMA = b'\n\r",'
 
 
-def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) -> Iterator[bytes]:
+def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) -> Iterator[memoryview]:
     """Yield the first row, which names the columns, and then the others in blocks of whole rows.
 
     Rows end with their lines; with `quoted_lines` not within quotes.
@@ -44,12 +44,12 @@ def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) 
         if (first or len(data)) > _BLOCK:
             raise InputError(f"{str(path)!r} has a row of more than 1 MiB; where is private")
         if last and not named:
-            yield data[:first]
+            yield memoryview(data)[:first]
             named = True
         else:
             first = 0
         if last > first:
-            yield data[first:last]
+            yield memoryview(data)[first:last]
         rest = data[last:]
         if not block:
             if rest:

@@ -103,7 +103,7 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_
         before = 0
         for block in rows:
             with _damage_named(path, "CSV file"):
-                table = _parsed(first + block, parse_options=parse, convert_options=convert)
+                table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
                 read = raw.tell()
                 yield kind.of(batch.column(0), name), read - before
@@ -112,10 +112,10 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_
     return Column(path.stat().st_size, "bytes", batches())
 
 
-def _parsed(rows: bytes, **options: Any) -> pa.Table:
-    """Return the rows of a block that begins with the names of the columns."""
+def _parsed(*rows: memoryview, **options: Any) -> pa.Table:
+    """Return the rows of blocks of which the first names the columns."""
     # Arrow drops one byte order mark, and one that is a value must not depend on where a block begins.
-    source = pa.BufferReader(BYTE_ORDER_MARK + rows)
+    source = pa.BufferReader(b"".join((BYTE_ORDER_MARK, *rows)))
     reading = pa.csv.ReadOptions(use_threads=False, block_size=source.size())  # which cannot divide a row
     return pa.csv.open_csv(source, read_options=reading, **options).read_all()  # read_csv would take signals over
 
