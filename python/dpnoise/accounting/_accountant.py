@@ -72,7 +72,7 @@ class Accountant(ByName):
         if method not in ("pld", "rdp"):
             raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")
         dp_accounting()
-        self._method = method
+        self._method: Literal["pld", "rdp"] = method
         self._relation = relation
         self._counts: Counter[PrivacyLoss] = Counter()
         self._composed: Any = None
@@ -230,6 +230,12 @@ class Accountant(ByName):
             sums = [sum(count * loss.divergence(order) for loss, count in self._counts.items()) for order in orders]
             self._composed = orders, np.array(sums, np.float64)
         return self._composed
+
+    def __copy__(self) -> Accountant:
+        """Return an accountant of the same releases, to which others can be added than to this one."""
+        made = type(self)(method=self._method, relation=self._relation)
+        made._counts, made._composed = self._counts.copy(), self._composed
+        return made
 
     def __repr__(self) -> str:
         return f"<Accountant by {self._method!r} of {self._counts.total()} releases, neighbours by {self._relation!r}>"

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,7 @@ class SampleAndThreshold(Mechanism):
         if not isinstance(collected, ThresholdAccumulator):
             values, collected = collected, self.accumulator()
             collected.add(self.sample(values, rng=rng))
+        collected._end = _RELEASED
         counts = collected._counts
         frequent = [(value, count) for value, count in counts.items() if count >= self._threshold]
         frequent.sort(key=lambda found: (-found[1], found[0]))  # not in the order of arrival
@@ -188,7 +189,6 @@ class SampleAndThreshold(Mechanism):
         counts_of_all, standard_errors = reports / rate, np.sqrt(reports * (1 - rate)) / rate
         lower, upper = intervals(counts_of_all, standard_errors, quantile)
         reports.flags.writeable = False
-        collected._end = _RELEASED
         return ThresholdEstimate(
             values=[value for value, _ in frequent],
             reports=reports,
@@ -243,9 +243,10 @@ class SampleAndThreshold(Mechanism):
 class ThresholdAccumulator:
     """The collector's counts of reports: **private**, as they include the values of single people.
 
-    Only the result of `SampleAndThreshold.release` may leave the collector. A pickle, for another process of the
-    collector, has all counts: protect it like the reports. The guarantee needs each report to be counted once: a batch
-    that is added twice, or an accumulator that is merged twice, makes one person two.
+    Only the result of `SampleAndThreshold.release` may leave the collector. The guarantee needs each report to be
+    counted once, and in one release: a batch that is added twice, or an accumulator that is merged twice, makes one
+    person two. So it cannot be copied. A pickle, for another process of the collector, has all counts: protect it like
+    the reports, and release or merge only one of an accumulator, its pickles and what a forked child has of it.
 
     Parameters
     ----------
@@ -315,6 +316,17 @@ class ThresholdAccumulator:
         if len(set(kinds)) > 1:
             raise TypeError(f"{name} must be {kinds[0]}, as those before, got {kinds[1]}")
         self._counts.update(counts)
+
+    def __copy__(self) -> NoReturn:
+        """Refuse: a copy would count the same reports in a second release."""
+        raise TypeError(
+            "a ThresholdAccumulator cannot be copied, since reports in two releases are not protected: pickle it to "
+            "move it to another process"
+        )
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        """Refuse, as `__copy__` does."""
+        self.__copy__()
 
     def __repr__(self) -> str:
         """Show the protocol: the counts are private, and so is their number."""
