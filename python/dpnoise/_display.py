@@ -69,10 +69,17 @@ def text_table(caption: str, columns: Mapping[str, Column]) -> str:
 
 
 def one_line(value: Any) -> str:
-    """Return a value as a short text; what is not printable might be a new line, or a command of the terminal."""
+    """Return a value as a short text."""
     text = str(value)
-    cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    return escaped(text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}...")
+
+
+def escaped(text: str) -> str:
+    """Return a text in which every character that is not printable is escaped, as `repr` does it.
+
+    Such a character might be a new line, a command of the terminal, or change the order of what stands around it.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _scalars(record: Any, *, nested: bool = False) -> list[tuple[str, Any]]:

@@ -25,8 +25,8 @@ def test_table(run: Run, path: Path) -> None:
     assert lines[0] == "2 spends"
     [first] = [line.split() for line in lines if "visitors [red]" in line]
     assert first[4:] == ["Laplace", "0.1", "0", "0.1", "0"]
-    [second] = [line.split() for line in lines if "of two lines" in line]
-    assert second[5:] == ["0.2", "1e-06", "0.3", "1e-06"]
+    [second] = [line.split() for line in lines if r"of\ntwo lines" in line]
+    assert second[4:] == ["0.2", "1e-06", "0.3", "1e-06"]
     assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in lines
     assert "delta: 1e-06 of 1e-05 spent, 9e-06 remains" in lines
     assert "neighbours by add/remove" in lines

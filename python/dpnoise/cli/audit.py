@@ -7,7 +7,7 @@ import typer
 
 from dpnoise import plots
 from dpnoise.audit import SelfAudit, self_audit
-from dpnoise.cli.console import check_target, complain, message_of, print_table, suffix_of, to_json
+from dpnoise.cli.console import check_target, complain, message_of, print_table, say, suffix_of, to_json
 from dpnoise.cli.delivery import OutputError, deliver
 from dpnoise.cli.options import AsJson, Quiet, whole_number
 
@@ -94,4 +94,4 @@ def _print_summary(report: SelfAudit) -> None:
             for row in _rows(report)
         ],
     )
-    print(f"All bounds together hold with a probability of {100 * report.level:.10g} %.")
+    say(f"All bounds together hold with a probability of {100 * report.level:.10g} %.")

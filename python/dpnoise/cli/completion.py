@@ -29,7 +29,8 @@ def columns(incomplete: str) -> list[str]:
     for path in map(Path, words()):
         if path.suffix.lower() == ".parquet" and path.is_file():
             try:
-                return [name for name in pq.read_schema(native_file(path)).names if name.startswith(incomplete)]
+                names = pq.read_schema(native_file(path)).names
+                return [name for name in names if name.startswith(incomplete) and name.isprintable()]
             except (pa.ArrowException, OSError):
                 return []
     return []

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpnoise._display import is_silent
+from dpnoise._display import escaped, is_silent
 from dpnoise._errors import Error
 from dpnoise._files import NotWritten
 
@@ -33,13 +33,18 @@ def complain(message: str) -> None:
     """Print an error to stderr, if stderr is still open."""
     if sys.stderr is not None:  # print would take stdout instead
         with suppress(OSError):
-            print("dpnoise:", message, file=sys.stderr, flush=True)
+            print("dpnoise:", escaped(message), file=sys.stderr, flush=True)
 
 
 def note(message: str) -> None:
     """Print an informational message to stderr, unless --quiet is given."""
     if not is_silent.get():
         complain(message)
+
+
+def say(line: str) -> None:
+    """Print a line to stdout. Names and labels in it may be anybody's."""
+    print(escaped(line))
 
 
 def message_of(error: Exception) -> str:
@@ -55,12 +60,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     """Print a table whose first column is text and whose others are numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i else "left", no_wrap=bool(i))
+        table.add_column(_text(column), justify="right" if i else "left", no_wrap=bool(i))
     for row in rows:
-        table.add_row(*map(Text, row))  # Text: a "[" in a value is not markup
+        table.add_row(*map(_text, row))
     # A pipe has no width of its own; a generous one keeps every row on one line.
     console = Console(width=None if sys.stdout.isatty() else 132)
-    console.print(Text(title, style="bold"), table)
+    console.print(_text(title, style="bold"), table)
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(escaped(text), style)  # a Text, so that a "[" is not markup
 
 
 def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
@@ -89,7 +98,14 @@ def guarantee(epsilon: float, delta: float) -> str:
 
 def to_json(record: dict[str, Any]) -> str:
     """Return `record` as a JSON document; a number that is not finite becomes null."""
-    return json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+    document = json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+    lines = (line if line.isprintable() else "".join(map(_in_json, line)) for line in document.split("\n"))
+    return "\n".join(lines)
+
+
+def _in_json(character: str) -> str:
+    """Return a character of a JSON document, escaped if it is not printable, which is so only in texts."""
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _finite(value: Any) -> Any:

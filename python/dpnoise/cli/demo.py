@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise import datasets, local, plots
-from dpnoise.cli.console import check_target, print_table, suffix_of, to_json
+from dpnoise.cli.console import check_target, print_table, say, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Threads
 
@@ -48,8 +48,8 @@ def demo(
             print(to_json(record))
             return
         _print_comparison(record)
-        print(undrawn or f"Chart: {plot}")
-        print(datasets.ADULT_ATTRIBUTION)
+        say(undrawn or f"Chart: {plot}")
+        say(datasets.ADULT_ATTRIBUTION)
 
     title = f"Occupations in the Adult census, epsilon = {epsilon:g}, {100 * _LEVEL:g} % intervals"
     deliver(show, lambda: None if undrawn else draw(record, title, path=plot))
@@ -142,12 +142,14 @@ def _print_comparison(record: dict[str, Any]) -> None:
             for row in rows
         ],
     )
-    print(
+    say(
         f"At the same epsilon, the root-mean-square error of a count is {record['local_root_mean_square_error']:,.1f} "
         f"in the local model and {record['central_root_mean_square_error']:,.2f} in the central one: "
-        f"{record['error_ratio']:,.0f} times as large.\n"
+        f"{record['error_ratio']:,.0f} times as large."
+    )
+    say(
         f"That is the price of trusting nobody: in the local model each of the {record['people']:,} reports carries "
         f"noise of its own, in the central model a trusted curator adds noise to each count once."
     )
     covered = f"{record['local_intervals_that_cover']} of the {len(rows)} local {100 * _LEVEL:g} % intervals"
-    print(f"{covered} hold the true count. {record['seconds']:.3f} s.")
+    say(f"{covered} hold the true count. {record['seconds']:.3f} s.")

@@ -7,7 +7,7 @@ import typer
 
 from dpnoise import ParameterError
 from dpnoise.accounting import Ledger
-from dpnoise.cli.console import InputError, print_table, quantity, to_json
+from dpnoise.cli.console import InputError, print_table, quantity, say, to_json
 from dpnoise.cli.options import AsJson, RelationIfGiven
 
 
@@ -81,7 +81,7 @@ def ledger(
         ("label", "time (UTC)", "mechanism", *shown, *(f"total {name}" for name in shown)),
         [
             (
-                " ".join(entry.label.split()),
+                entry.label,
                 f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.mechanism.partition("(")[0],
                 *(f"{amount:g}" for cost in (entry.cost, entry.total) for amount in _amounts(cost).values()),
@@ -91,10 +91,10 @@ def ledger(
     )
     for name, title in zip(names, shown, strict=True):
         most, spent, remaining = (_amounts(cost)[name] for cost in budgets.values())
-        print(f"{title}: {spent!r} of {most!r} spent, {remaining!r} remains")
+        say(f"{title}: {spent!r} of {most!r} spent, {remaining!r} remains")
     if odometer is not None:
-        print(f"odometer: epsilon {odometer.epsilon:.6g} so far, except with a probability of {odometer.delta!r}")
-    print(f"neighbours by {opened.relation}")
+        say(f"odometer: epsilon {odometer.epsilon:.6g} so far, except with a probability of {odometer.delta!r}")
+    say(f"neighbours by {opened.relation}")
 
 
 def _whole(orders: str) -> list[int]:

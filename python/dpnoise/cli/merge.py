@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpnoise._files import locked
-from dpnoise.cli.console import check_target, quantity, to_json
+from dpnoise.cli.console import check_target, quantity, say, to_json
 from dpnoise.cli.options import AsJson
 from dpnoise.cli.state import StateFile
 
@@ -48,7 +48,7 @@ def merge(
     if as_json:
         print(to_json(record))
         return
-    print(
+    say(
         f"{quantity(len(states), 'state')} in {output}: {quantity(accumulator.n, 'report')} of "
         f"{quantity(len(merged.sources), 'file')}, "
         f"{accumulator.rejected:,} rejected"

@@ -15,7 +15,7 @@ from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import Domain, listing, share_of
 from dpnoise.cli import completion, kinds, tables
-from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, suffix_of, to_json
+from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, say, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, QuotedLines, Threads, read_domains, two_numbers
 from dpnoise.cli.protocols import (
     MEANS,
@@ -190,7 +190,7 @@ def perturb(
     over = "" if not isinstance(meaning, list) or bounds else f" over {len(meaning)} values"
     over = f" of {name_of(schemes[0])} about {len(columns)} columns" if isinstance(meaning, dict) else over
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
-    print(
+    say(
         f"{quantity(rows, 'report')} in {output}: {name}{over}, "
         f"{guarantee(scheme.epsilon, scheme.delta)} (achieved), {size}, {record['seconds']:.2f} s"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from dpnoise import local
-from dpnoise.cli.console import print_table, quantity, to_json
+from dpnoise.cli.console import print_table, quantity, say, to_json
 from dpnoise.cli.options import AsJson, whole_number
 from dpnoise.cli.protocols import name_of
 
@@ -107,4 +107,4 @@ def plan(
             f"its reports have {quantity(recommended.report_bytes, 'byte')} instead of {best.report_bytes:,}, at a "
             f"standard deviation that is {more:.1f} % above the smallest, of {name_of(best.protocol)}"
         )
-    print(f"Recommended: {name_of(recommended.protocol)}, since {reason}.")
+    say(f"Recommended: {name_of(recommended.protocol)}, since {reason}.")

@@ -25,6 +25,7 @@ from dpnoise.cli.console import (
     is_occupied,
     print_table,
     rounded,
+    say,
     suffix_of,
     to_json,
 )
@@ -345,20 +346,21 @@ def _show(question: Mechanism, about: dict[str, Any], columns: dict[str, list[An
     texts = [(group, *(rounded(number, numbers[1]) for number in numbers[:shown])) for group, *numbers in rows]
     print_table(f"{about['query']} of {about['column']}", list(columns)[: 1 + shown], texts)
     if "counted" in about:
-        print(f"counted: {about['counted']}")
-    print(
-        f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}",
-        end="\n" if shown == 1 else "; ",
-    )
+        say(f"counted: {about['counted']}")
+    promise = f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}"
     likely = f"with a probability of {100 * about['level']:.10g} %"
     of_rows = "" if about["rows"] is None else f" of {about['rows']:,} rows"
     if sampled:
-        print(f"each answer within its error {likely}")
-        print(f"a value of {about['visible_from']:,} people or more is here {likely}")
+        say(f"{promise}; each answer within its error {likely}")
+        say(f"a value of {about['visible_from']:,} people or more is here {likely}")
         return
-    print(f"noise within the error{of_rows} {likely}" if shown == 2 else about["no_error_bound"])
+    if shown == 2:
+        say(f"{promise}; noise within the error{of_rows} {likely}")
+    else:
+        say(promise)
+        say(about["no_error_bound"])
     if about["rank_error"] is not None:
-        print(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
+        say(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
 def _answers(question: Mechanism, answer: Any) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ from inspect import Parameter, signature
 from typing import Any, Final
 
 from dpnoise import ParameterError, local
-from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded
+from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded, say
 from dpnoise.cli.protocols import name_of, option_of
 from dpnoise.cli.reports import Meaning, middle_and_half
 from dpnoise.cli.state import State
@@ -108,9 +108,9 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     print_table(_title(columns, about, len(rows), size), [name.replace("_", " ") for name in columns], rows)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    print(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
+    say(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
     if about["files"] > 1:
-        print(quantity(about["files"], "file"))
+        say(quantity(about["files"], "file"))
 
 
 def _title(columns: Mapping[str, Any], about: Mapping[str, Any], shown: int, size: int) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpnoise._files import atomic_write, locked
-from dpnoise.cli.console import InputError, check_target, guarantee, quantity, to_json
+from dpnoise.cli.console import InputError, check_target, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson
 from dpnoise.cli.protocols import RequiredProtocolName, build, with_parameters
 
@@ -42,4 +42,4 @@ def specify(
         return
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
     promise = f"{guarantee(scheme.epsilon, scheme.delta)} (achieved)"
-    print(f"{output}: {scheme!r}, {promise}, {size}, id {scheme.spec_id}")
+    say(f"{output}: {scheme!r}, {promise}, {size}, id {scheme.spec_id}")
