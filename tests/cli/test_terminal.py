@@ -1,6 +1,7 @@
 """What reaches a terminal: texts of data, ledgers, files and users are shown escaped, and JSON keeps them."""
 
 import ast
+import io
 import json
 import sys
 from pathlib import Path
@@ -112,6 +113,24 @@ def test_a_completion_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("_DPNOISE_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"dpnoise release {path} --column")
     assert completion.columns("") == ["plain", "thé"]
+
+
+def test_a_label_is_shown_on_a_narrow_terminal(run: Run, memory_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    ledger = Ledger(memory_path / "ledger", epsilon=1.0, delta=1e-5)
+    ledger.spend(PrivacyCost(0.123456789, 1.25e-6), "mean of age in the county")
+    monkeypatch.setenv("TERM", "dumb")
+    for columns in (80, 60):
+        terminal = Terminal()
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert run("ledger", memory_path / "ledger").code == 0
+        rows = [line for line in terminal.getvalue().split("\n") if line.startswith((" ", "mean"))]
+        assert all(word in " ".join(rows) for word in ("label", "mean", "county")), rows
+        assert "…" not in terminal.getvalue()
 
 
 def test_only_one_module_prints() -> None:

@@ -57,10 +57,10 @@ def message_of(error: Exception) -> str:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose first column is text and whose others are numbers."""
+    """Print a table whose first column is text and whose others are numbers; on a narrow terminal, cells are folded."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
-        table.add_column(_text(column), justify="right" if i else "left", no_wrap=bool(i))
+        table.add_column(_text(column), justify="right" if i else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(_text, row))
     # A pipe has no width of its own; a generous one keeps every row on one line.
