@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         some files of reports cannot be used and the rest was counted, 4 if an audit refutes a claim, 5 if a file or
         stdout could not be written, 6 if a ledger has paid for an answer that has not arrived everywhere, 128 and the
         number of the signal if one has stopped the program: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on
-        stderr, or the report of the audit, says which.
+        stderr, or the report of the audit, says which. 141 is said by no line: the reader of stdout has ended.
     """
     try:
         from dpnoise.cli.app import app_for, run

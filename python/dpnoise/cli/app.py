@@ -14,7 +14,7 @@ from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
 from dpnoise.cli import completion, signals
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
-from dpnoise.cli.delivery import OutputError, guarded_stdout
+from dpnoise.cli.delivery import ClosedPipe, OutputError, guarded_stdout
 
 _STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
 
@@ -114,6 +114,8 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[i
         result = _STOPPED
     except Interrupted as error:
         return _STOPPED, message_of(error)
+    except ClosedPipe as error:
+        return error.code, None
     except OutputError as error:
         return error.code, message_of(error)
     except NotWritten as error:

@@ -19,12 +19,18 @@ class OutputError(Error):
     code = 5
 
 
+class ClosedPipe(OutputError):
+    """The reader of stdout has ended, such as `head`: the program ends in silence, as SIGPIPE would end it."""
+
+    code = 141
+
+
 class Stdout:
     """Standard output on which a failed write is an `OutputError`: typer and rich would end the program on others."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream: Any = stream  # None if it was closed before the program began
-        self._failure = "it is closed" if stream is None else ""
+        self._failure = OutputError("stdout could not be written: it is closed") if stream is None else None
 
     def write(self, text: str) -> int:
         with self._explained():
@@ -62,8 +68,9 @@ class Stdout:
                 yield
                 return
             except OSError as error:
-                self._failure = error.strerror or str(error)
-        raise OutputError(f"stdout could not be written: {self._failure}")
+                kind = ClosedPipe if isinstance(error, BrokenPipeError) else OutputError
+                self._failure = kind(f"stdout could not be written: {error.strerror or error}")
+        raise self._failure
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -90,7 +97,7 @@ def check_stdout() -> None:
 
 def deliver(*steps: Callable[[], object]) -> None:
     """Take every step, even after a failure; then raise an error that names the failed steps."""
-    failed = []
+    failed, kinds = [], set()
     for step in steps:
         try:
             step()
@@ -98,5 +105,6 @@ def deliver(*steps: Callable[[], object]) -> None:
         except Exception as error:
             # The message of an unknown error might show a value.
             failed.append(message_of(error) if isinstance(error, Error | OSError) else type(error).__name__)
+            kinds.add(type(error))
     if failed:
-        raise OutputError("; ".join(dict.fromkeys(failed)))
+        raise (ClosedPipe if kinds == {ClosedPipe} else OutputError)("; ".join(dict.fromkeys(failed)))
