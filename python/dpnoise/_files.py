@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from dpnoise._errors import Error
+from dpnoise._errors import Error, ParameterError
 
 # Some network file systems have no locks.
 _NO_LOCKS: Final = frozenset(
@@ -35,6 +35,20 @@ class NotWritten(Error, OSError):
 
 class InUse(Error):
     """Another process holds the lock of a file. The message is one line and says which process."""
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    try:
+        found = os.fspath(path)
+    except TypeError:
+        found = path
+    if not isinstance(found, str):
+        raise TypeError(f"path must be a str or an os.PathLike of str, got {type(path).__name__}")
+    if "\0" in found:
+        raise ParameterError(f"path must have no NUL character, got {found!r}")
+    with suppress(FileNotFoundError, NotADirectoryError):  # a loop of symbolic links is the system's error to name
+        os.stat(found)
+    return Path(found)
 
 
 @contextmanager

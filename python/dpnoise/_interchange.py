@@ -12,6 +12,7 @@ import math
 import numbers
 import operator
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -205,7 +206,15 @@ def require_pyarrow() -> Any:
 
 
 def native_file(path: str | os.PathLike[str]) -> Any:
-    """Open a file for Arrow, which assumes that every text path is UTF-8."""
+    """Open a file for Arrow, which assumes that every text path is UTF-8.
+
+    Arrow waits for a pipe without heeding signals, and reads a file in several places. A missing or unreadable file
+    raises the system's own error.
+    """
+    kind = os.stat(path).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise ParameterError(f"{os.fspath(path)!r} must be a file, got a pipe or a device: write that to a file first")
+    open(path, "rb").close()
     return require_pyarrow().OSFile(os.fsencode(path))
 
 

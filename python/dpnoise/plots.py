@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpnoise._display import one_line
 from dpnoise._errors import ParameterError
-from dpnoise._files import atomic_write
+from dpnoise._files import atomic_write, checked_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def chart(
     """
     if path is not None and ax is not None:
         raise ParameterError(f"path must be None when ax is given, got {str(path)!r}: save the figure of ax yourself")
-    suffix = None if path is None else Path(path).suffix.lower()
+    suffix = None if path is None else checked_path(path).suffix.lower()
     if suffix is not None and suffix not in SUFFIXES:
         raise ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
     require_matplotlib()

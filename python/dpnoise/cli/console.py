@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -52,7 +53,9 @@ def message_of(error: Exception) -> str:
     if isinstance(error, NotWritten):
         return f"{error.filename!r} could not be written: {error.strerror}"
     if isinstance(error, OSError) and error.strerror is not None:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        # Of a file that is not found only the current directory has no name.
+        name = error.filename or ("the current directory" if isinstance(error, FileNotFoundError) else "")
+        return f"{name}: {error.strerror}" if name else error.strerror
     return " ".join(str(error).split())
 
 
@@ -128,13 +131,15 @@ def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, a target that cannot be written or that would replace a source."""
     if not path.parent.is_dir():
         raise InputError(f"{str(path)!r} cannot be written: the directory {str(path.parent)!r} does not exist")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{str(path)!r} cannot be written: it is {'a directory' if path.is_dir() else 'no file'}")
+    with suppress(FileNotFoundError):  # a loop of symbolic links is the system's error to name
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{str(path)!r} cannot be written: it is {'a directory' if path.is_dir() else 'no file'}")
     beside = Path(os.path.realpath(path)).parent  # a file is written beside the one that it replaces
     if not os.access(beside, os.W_OK | os.X_OK):
         raise InputError(f"{str(path)!r} cannot be written: nothing can be written to {str(beside)!r}")
     for source in sources:
-        same = path.samefile(source) if path.exists() and source.exists() else path.resolve() == source.resolve()
+        both = path.exists() and source.exists()
+        same = path.samefile(source) if both else os.path.realpath(path) == os.path.realpath(source)
         if same:
             raise InputError(f"{str(path)!r} is also an input, or another output, and would be overwritten")
 

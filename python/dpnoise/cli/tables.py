@@ -79,8 +79,7 @@ def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> tuple[C
 
 
 def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_lines: bool, batch_rows: int) -> Column:
-    path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
-    raw = native_file(path)
+    raw = native_file(path)  # a missing or unreadable file is the system's error to name, not a damaged one
     stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
     rows = _each(row_blocks(stream.read, path, quoted_lines=quoted_lines), path, "CSV file")
     first = next(rows, None)
@@ -175,9 +174,9 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
 
 
 def parquet_file(path: Path) -> pq.ParquetFile:
-    path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
+    source = native_file(path)
     try:
-        return pq.ParquetFile(native_file(path), **PARQUET)
+        return pq.ParquetFile(source, **PARQUET)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from dpnoise._errors import ParameterError
+from dpnoise._files import checked_path
 from dpnoise._interchange import PARQUET, native_file, require_pyarrow
+from dpnoise._parameters import integer
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
 
@@ -53,10 +55,10 @@ class ReportsFile:
         ParameterError
             When the file is damaged or truncated.
         """
-        found = 0
+        size, found = integer(rows, "rows", range(1, 2**63)), 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
-            for batch in file.iter_batches(batch_size=rows, columns=[name]):
+            for batch in file.iter_batches(batch_size=size, columns=[name]):
                 found += batch.num_rows
                 yield batch.column(0)
         if found != self.rows:  # a page's checksum does not cover its header, which has the number of rows
@@ -75,7 +77,7 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
     ParameterError
         When the file is not a Parquet file, has no column of reports, or its metadata are damaged.
     """
-    name = fspath(path)
+    name = str(checked_path(path))
     with _opened(name) as file:
         schema, metadata = file.schema_arrow, file.schema_arrow.metadata or {}
         try:
@@ -92,9 +94,8 @@ def _opened(path: str) -> Iterator[Any]:
     pa = require_pyarrow()
     import pyarrow.parquet as pq
 
-    open(path, "rb").close()  # a missing or unreadable file raises the system's own error
+    source = native_file(path)
     try:
-        source = native_file(path)
         file = pq.ParquetFile(source, **PARQUET)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
