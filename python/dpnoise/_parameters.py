@@ -264,6 +264,29 @@ def integer(value: Any, name: str, allowed: range) -> int:
     return found
 
 
+def check_word(value: object, name: str, *allowed: str) -> None:
+    """Refuse what is none of a few words, arrays too, which have no truth value."""
+    if not isinstance(value, str) or value not in allowed:
+        words = " or ".join(f'"{word}"' for word in allowed)
+        raise ParameterError(f"{name} must be {words}, got {value!r:.60}")
+
+
+def check_text(value: object, name: str) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, got {type(value).__name__}")
+    if value != value.encode(errors="replace").decode():
+        raise ParameterError(f"{name} must be a text that UTF-8 can hold, got one with surrogates")
+
+
+def items_of(given: Any, name: str, what: str) -> list[Any]:
+    """Return the items of an iterable; errors that it raises itself pass through."""
+    try:
+        items = iter(given)
+    except TypeError:
+        raise TypeError(f"{name} must be an iterable of {what}, got {type(given).__name__}") from None
+    return list(items)
+
+
 def checked_level(level: float) -> float:
     """Return a level between 0 and 1; the error is the same as in the native mechanisms."""
     number = real(level, "level")

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integers, column_of
-from dpnoise._parameters import at_least, fraction_of, integer, real
+from dpnoise._parameters import at_least, check_word, fraction_of, integer, real
 
 __all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
 
@@ -148,8 +148,7 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
 
 
 def check_relation(relation: str) -> None:
-    if relation not in ("add/remove", "substitute"):
-        raise ParameterError(f'relation must be "add/remove" or "substitute", got {relation!r}')
+    check_word(relation, "relation", "add/remove", "substitute")
 
 
 def check_bounds(bounds: Bounds) -> Bounds:

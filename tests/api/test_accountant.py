@@ -463,7 +463,7 @@ def test_sampling_costs_less(method: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: Accountant(method="best"), ParameterError, "method must be 'pld' or 'rdp', got 'best'"),  # type: ignore[arg-type]
+        (lambda: Accountant(method="best"), ParameterError, 'method must be "pld" or "rdp", got \'best\''),  # type: ignore[arg-type]
         (
             lambda: Accountant().compose(0.1),
             TypeError,

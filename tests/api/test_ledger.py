@@ -637,7 +637,7 @@ def test_paths_that_are_no_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ):
             with pytest.raises(LedgerError, match=message):
                 opening(odd)
-        with pytest.raises(ParameterError, match=r"path must have no null character, got '.*\\x00'"):
+        with pytest.raises(ParameterError, match=r"path must have no NUL character, got '.*\\x00'"):
             opening(f"{path}\0")
     assert sorted(file.name for file in path.parent.iterdir()) == ["fifo", "loop"]
 

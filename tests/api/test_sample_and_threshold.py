@@ -513,7 +513,7 @@ def test_rare_values_and_the_number_of_reports_are_not_shown() -> None:
         ),
         (
             {"delta": 1e-8, "threshold": 20, "relation": "replace"},
-            'relation must be "add/remove" or "substitute", got "replace"',
+            'relation must be "add/remove" or "substitute", got',
         ),
     ],
 )

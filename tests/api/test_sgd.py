@@ -349,7 +349,7 @@ BAD_COSTS = [
     ("delta", 0.0, ValueError, "delta must be between 0 and 1, both excluded, got 0.0"),
     ("delta", 1.0, ValueError, "delta must be between 0 and 1, both excluded, got 1.0"),
     ("delta", math.nan, ValueError, "delta must be between 0 and 1"),
-    ("method", "moments", ValueError, "method must be 'pld' or 'rdp', got 'moments'"),
+    ("method", "moments", ValueError, 'method must be "pld" or "rdp", got \'moments\''),
     ("epsilon", 0.0, ValueError, "epsilon must be positive and finite, got 0.0"),
     ("epsilon", math.inf, ValueError, "epsilon must be"),
     ("epsilon", -1.0, ValueError, "epsilon must be"),

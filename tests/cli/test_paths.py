@@ -63,7 +63,8 @@ def test_a_loop_of_links(refuse: Refuse, folder: Path) -> None:
         Path(f"loop{suffix}").symlink_to(f"loop{suffix}")
     before = sorted(folder.iterdir())
     for name, words in commands("loop"):
-        assert refuse(*words) == f"{name}: Too many levels of symbolic links", words
+        told = f"{name!r} cannot be used" if "ledger" in str(words) else name
+        assert refuse(*words) == f"{told}: Too many levels of symbolic links", words
         assert sorted(folder.iterdir()) == before
 
 
@@ -88,7 +89,7 @@ def test_a_directory_that_is_gone(folder: Path) -> None:
     assert len(lines) == len(given), done.stderr
     for line in lines:
         assert line.startswith("dpnoise: ")
-        assert line.endswith(": No such file or directory"), line
+        assert line.endswith((": No such file or directory", "'x' cannot be used: the current directory does not exist"))
 
 
 def test_a_pipe_is_no_file(refuse: Refuse) -> None:

@@ -10,12 +10,19 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import ByName, integer, real_down, real_up
+from dpnoise._parameters import ByName, check_word, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
-from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, Mechanism, PrivacyLoss, dp_accounting
+from dpnoise.accounting._losses import (
+    LARGEST_DIVERGENCE,
+    SMALLEST_RATE,
+    WIDEST,
+    ApproximateLoss,
+    Mechanism,
+    PrivacyLoss,
+    dp_accounting,
+)
 from dpnoise.sensitivity import Relation, check_relation
 
-_WIDEST: Final = 200.0  # the loss of a release
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
 
@@ -65,12 +72,11 @@ class Accountant(ByName):
 
     __slots__ = ("_composed", "_counts", "_method", "_relation")
 
-    LARGEST_DIVERGENCE: ClassVar[float] = 500.0
+    LARGEST_DIVERGENCE: ClassVar[float] = LARGEST_DIVERGENCE
 
     def __init__(self, *, method: Literal["pld", "rdp"] = "pld", relation: Relation = "add/remove") -> None:
         check_relation(relation)
-        if method not in ("pld", "rdp"):
-            raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")
+        check_word(method, "method", "pld", "rdp")
         dp_accounting()
         self._method: Literal["pld", "rdp"] = method
         self._relation = relation
@@ -117,8 +123,8 @@ class Accountant(ByName):
                     f'sample_rate must be 1 for relation "substitute", got {rate!r}: such samples are for "add/remove"'
                 )
             loss = loss.sampled(rate)
-        if self._method == "pld" and loss.span > _WIDEST:
-            raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
+        if self._method == "pld" and loss.span > WIDEST:
+            raise ParameterError(f"mechanism must have a loss of at most {WIDEST:g} for 'pld', got {mechanism!r}")
         if math.isinf(self._slack_of(loss)):
             raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
         if self._method == "pld" and self._divergence(loss, times) > self.LARGEST_DIVERGENCE:
@@ -246,7 +252,8 @@ def _rdp() -> Any:
 
 
 def _loss_of(mechanism: Any) -> PrivacyLoss:
-    loss = mechanism._loss() if hasattr(mechanism, "_loss") else mechanism
+    is_one = hasattr(mechanism, "_loss") and not isinstance(mechanism, type)
+    loss = mechanism._loss() if is_one else mechanism
     if isinstance(loss, PrivacyCost):
         return ApproximateLoss(loss.epsilon, loss.delta)
     if not isinstance(loss, PrivacyLoss):

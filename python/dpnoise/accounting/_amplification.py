@@ -8,7 +8,7 @@ from decimal import Decimal, Overflow
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import at_least, integer, real_down, real_up
-from dpnoise.accounting._cost import PrivacyCost, above, check_same_relation, exact_product, precise
+from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_same_relation, exact_product, precise
 from dpnoise.sensitivity import Relation
 
 
@@ -44,6 +44,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     PrivacyCost(epsilon=0.75, delta=0.0)
     """
     people = integer(size, "size", range(1, 2**63))
+    check_cost(cost, "cost")
     with precise():
         each = Decimal(cost.epsilon)
         total = exact_product(people, each)
@@ -194,7 +195,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> Shuffled
     >>> round(amplify_by_shuffling(PrivacyCost(1.0), n=10**4, delta=1e-6).epsilon, 3)
     0.053
     """
-    check_same_relation("cost", cost.relation, "substitute", "shuffled reports")
+    check_same_relation("cost", check_cost(cost, "cost").relation, "substitute", "shuffled reports")
     if not 0 < cost.epsilon <= 32:
         raise ParameterError(f"cost must have an epsilon above 0 and at most 32, got {cost.epsilon!r}")
     if cost.delta:
@@ -205,7 +206,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> Shuffled
 
 
 def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
-    check_same_relation("cost", cost.relation, relation, "sample")
+    check_same_relation("cost", check_cost(cost, "cost").relation, relation, "sample")
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is negligible

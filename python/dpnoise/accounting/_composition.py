@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real_down
+from dpnoise._parameters import check_word, integer, items_of, real_down
 from dpnoise.accounting._cost import (
     PrivacyCost,
     above,
+    check_cost,
     common_relation,
     decimal_of,
     exact_product,
@@ -152,10 +153,9 @@ def compose_advanced(
     >>> round(compose_advanced(PrivacyCost(0.1), 100, delta=1e-6).epsilon, 3)
     4.775
     """
-    _check("cost", cost)
+    check_cost(cost, "cost")
     times = integer(count, "count", range(1, _MOST + 1))
-    if method not in ("optimal", "drv"):
-        raise ParameterError(f"method must be 'optimal' or 'drv', got {method!r}")
+    check_word(method, "method", "optimal", "drv")
     if (delta is None) == (epsilon is None):
         raise ParameterError("one of delta and epsilon must be given, and not both")
     with precise():
@@ -167,17 +167,7 @@ def compose_advanced(
 
 
 def _checked(costs: Iterable[PrivacyCost]) -> list[PrivacyCost]:
-    if not isinstance(costs, Iterable):
-        raise TypeError(f"costs must be an iterable of PrivacyCost, got {type(costs).__name__}")
-    all_costs = list(costs)
-    for cost in all_costs:
-        _check("costs", cost)
-    return all_costs
-
-
-def _check(name: str, cost: object) -> None:
-    if not isinstance(cost, PrivacyCost):
-        raise TypeError(f"{name} must be of type PrivacyCost, as `cost` of a mechanism is, got {cost!r:.60}")
+    return [check_cost(cost, "costs") for cost in items_of(costs, "costs", "PrivacyCost")]
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:

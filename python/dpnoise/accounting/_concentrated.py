@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import checked_delta, real_down
+from dpnoise._parameters import check_word, checked_delta, real_down
 from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
 
 Method = Literal["tight", "simple"]
@@ -175,5 +175,4 @@ def _root(function: Callable[[float], float]) -> float:
 
 
 def _check_method(method: str) -> None:
-    if method not in ("tight", "simple"):
-        raise ParameterError(f"method must be 'tight' or 'simple', got {method!r}")
+    check_word(method, "method", "tight", "simple")

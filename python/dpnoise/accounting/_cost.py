@@ -223,6 +223,12 @@ def _check(cost: PrivacyCost | ZcdpCost, name: str) -> None:
     object.__setattr__(cost, "delta", delta)
 
 
+def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
+    if not isinstance(cost, PrivacyCost):
+        raise TypeError(f"{name} must be of type PrivacyCost, as `cost` of a mechanism is, got {cost!r:.60}")
+    return cost
+
+
 def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:
     epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in costs))
     delta = up(exact_sum(decimal_of(cost.delta) for cost in costs))

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real_down
+from dpnoise._parameters import integer, items_of, real_down
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._cost import (
     QUICK,
@@ -148,7 +148,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
         if odometer_delta is None:
             return cls(relation, _texts(budget.rho, budget.delta), None, ())
         failure = real_down(odometer_delta, "odometer_delta")
-        if failure <= 0 or up(exact_sum(map(decimal_of, (failure, budget.delta)))) >= 1:
+        if not 0 < failure < 1 or up(exact_sum(map(decimal_of, (failure, budget.delta)))) >= 1:
             raise ParameterError(f"odometer_delta must be above 0 and below 1 - delta, got {failure!r}")
         best = math.sqrt(-math.log(failure)) / math.sqrt(budget.rho)
         rates = _texts(*(factor * best for factor in _RATES))
@@ -191,9 +191,7 @@ class RenyiFilter(Filter[RenyiCost]):
 
     @classmethod
     def of(cls, relation: Relation, epsilon: float, delta: float, orders: Iterable[int]) -> RenyiFilter:
-        if not isinstance(orders, Iterable):
-            raise TypeError(f"orders must be an iterable of integers, got {type(orders).__name__}")
-        chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in orders}))
+        chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in items_of(orders, "orders", "integers")}))
         if not 1 <= len(chosen) <= _MOST_ORDERS:
             raise ParameterError(f"orders must be from 1 to {_MOST_ORDERS} different integers, got {len(chosen)}")
         target, failure = _positive(epsilon, "epsilon"), real_down(delta, "delta")

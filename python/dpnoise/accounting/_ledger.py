@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final, Generic, overload
@@ -246,7 +246,7 @@ class Ledger(ByName, Generic[AnyCost]):
                 raise ParameterError("epsilon or rho must be given for a ledger in memory, which is always a new one")
             self._open(MemoryLedger(given.terms))
             return
-        self._open(LedgerFile(Path(fspath(path)), terms=None if given is None else given.terms))
+        self._open(LedgerFile(path, terms=None if given is None else given.terms))
         name, found = str(self.path), self._filter
         if given is not None and (given.kind, given.description) != (found.kind, found.description):
             raise LedgerError(f"{name!r} is a ledger with the budget {found.description}, not {given.description}")
@@ -260,7 +260,7 @@ class Ledger(ByName, Generic[AnyCost]):
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger[Any]:
         """Open an existing ledger read-only: `spend` and `release` raise `LedgerError`."""
         ledger = cls.__new__(cls)
-        ledger._open(LedgerFile(Path(fspath(path)), readonly=True))
+        ledger._open(LedgerFile(path, readonly=True))
         return ledger
 
     def _open(self, file: LedgerFile | MemoryLedger) -> None:

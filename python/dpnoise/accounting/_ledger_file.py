@@ -34,13 +34,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
+from os import PathLike
 from stat import S_ISREG
 from typing import Any, BinaryIO, ClassVar, Final, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from dpnoise._errors import LedgerError, ParameterError
-from dpnoise._files import InUse, atomic_write, is_locked, unlock
+from dpnoise._errors import LedgerError
+from dpnoise._files import InUse, atomic_write, checked_path, is_locked, unlock
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
 _VERSION: Final = 4
@@ -131,18 +131,18 @@ class LedgerFile:
     _busy: ClassVar[bool] = False
     """Whether a transaction is open in this process; whoever has the lock below and finds it set has interrupted it."""
 
-    def __init__(self, path: Path, *, terms: str | None = None, readonly: bool = False) -> None:
+    def __init__(self, path: str | PathLike[str], *, terms: str | None = None, readonly: bool = False) -> None:
         self._connection: sqlite3.Connection | None = None
-        self.path, self._lock_path, self.readonly = path, "", readonly
-        if "\0" in str(path):
-            raise ParameterError(f"path must have no null character, got {str(path)!r}")
+        self.readonly = readonly
         self._known: State | None = None
         self.recorded: bool | None = False
         """Whether the last row is on disk that `append` was to append; None if it may be, after a failure."""
         try:
-            self.path = path.absolute()
-        except FileNotFoundError:
-            raise LedgerError(f"{str(path)!r} cannot be used: the current directory does not exist") from None
+            self.path, self._lock_path = checked_path(path).absolute(), ""
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError)  # of a path that is not absolute
+            reason = "the current directory does not exist" if gone else error.strerror
+            raise LedgerError(f"{os.fspath(path)!r} cannot be used: {reason}") from error
         with self._explained():
             self._lock_path = os.path.realpath(self.path) + "-lock"
             if terms is None or self._status() is not None:

@@ -33,6 +33,8 @@ _SMOOTHING: Final = 3.0  # the variance, in squared steps, of the rounding that 
 SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
+LARGEST_DIVERGENCE: Final = 500.0  # of order 2; the distribution of larger losses has too many points
+WIDEST: Final = 200.0  # the loss of a release
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
 _LEAST, _MOST = 1e-20, 1e5  # losses, times the order, beyond which a simpler bound is nearly the same
 
@@ -134,7 +136,7 @@ class PrivacyLoss(ABC):
         order : float
             Above 1.
         """
-        most = _upward(Fraction(self.epsilon))
+        order, most = _order(order), _upward(Fraction(self.epsilon))
         if not _LEAST < order * self.epsilon < _MOST:
             return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), most)
         with precise(QUICK):
@@ -154,7 +156,20 @@ class PrivacyLoss(ABC):
         Returns
         -------
         dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+
+        Raises
+        ------
+        ParameterError
+            When a release may reveal a loss above 200, or all of them together have a divergence of order 2 above
+            `Accountant.LARGEST_DIVERGENCE`.
         """
+
+    def _checked(self, count: int) -> int:
+        """Refuse releases whose distribution would have so many points that dp-accounting does not return."""
+        times = integer(count, "count", range(1, 2**63))
+        if self.span > WIDEST or times * self.divergence(2.0) > LARGEST_DIVERGENCE:
+            raise ParameterError(f"count must be smaller, or the loss {self!r} have more noise, got {times}")
+        return times
 
 
 @dataclass(frozen=True)
@@ -170,10 +185,11 @@ class ApproximateLoss(PrivacyLoss):
 
     def pld(self, count: int) -> Any:
         """Put two losses on the points of the grid around them."""
+        times = self._checked(count)
         end = self.epsilon / _INTERVAL
         points = np.unique([math.floor(-end), math.ceil(-end), math.floor(end), math.ceil(end)])
         between = -np.expm1(points * _INTERVAL - self.epsilon) / (1 + math.exp(-self.epsilon))
-        return _connected(points, np.maximum(between, -np.expm1(points * _INTERVAL)), count)
+        return _connected(points, np.maximum(between, -np.expm1(points * _INTERVAL)), times)
 
 
 @dataclass(frozen=True)
@@ -199,16 +215,18 @@ class BoundedRangeLoss(PrivacyLoss):
 
     def divergence(self, order: float) -> float:
         """Return the divergence of randomised response, or ``order * rho`` if that is less."""
+        order = _order(order)
         return min(_upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
     def pld(self, count: int) -> Any:
         """Take the envelope of all pairs of two outcomes whose losses are epsilon apart."""
+        times = self._checked(count)
         end = math.ceil(self.epsilon / _INTERVAL)
         points = np.arange(-end, end + 1)
         half = np.minimum(0.0, (points * _INTERVAL - self.epsilon) / 2)
         between = np.expm1(half) ** 2 / -math.expm1(-self.epsilon)
         inside = points * _INTERVAL > -self.epsilon
-        return _connected(points, np.where(inside, between, -np.expm1(points * _INTERVAL)), count)
+        return _connected(points, np.where(inside, between, -np.expm1(points * _INTERVAL)), times)
 
 
 @dataclass(frozen=True)
@@ -236,6 +254,7 @@ class LaplaceLoss(PrivacyLoss):
 
     def divergence(self, order: float) -> float:
         """Return the Rényi divergence of Laplace noise (Mironov 2017, proposition 6)."""
+        order = _order(order)
         if self.sample_rate < 1:
             return super().sampled(self.sample_rate).divergence(order)
         if not _LEAST < order * self.epsilon < _MOST:
@@ -246,8 +265,8 @@ class LaplaceLoss(PrivacyLoss):
             return above(mean.ln() / (alpha - 1))
 
     def pld(self, count: int) -> Any:
-        noise = _distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened)
-        return _repeated(noise, count)
+        times = self._checked(count)
+        return _repeated(_distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened), times)
 
     @property
     def _widened(self) -> float:
@@ -265,6 +284,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
     def divergence(self, order: float) -> float:
         """Sum three geometric series."""
+        order = _order(order)
         if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
             return super().divergence(order)
         with precise(QUICK):
@@ -279,8 +299,9 @@ class DiscreteLaplaceLoss(LaplaceLoss):
         """Enumerate the noise, unless it has too many steps."""
         if self.sensitivity > _ENUMERABLE:
             return super().pld(count)
+        times = self._checked(count)
         step, exact = self.epsilon / self.sensitivity, {"sensitivity": self.sensitivity, "use_connect_dots": True}
-        return _repeated(_distribution("discrete_laplace", step, self.sample_rate, **exact), count)
+        return _repeated(_distribution("discrete_laplace", step, self.sample_rate, **exact), times)
 
 
 @dataclass(frozen=True)
@@ -337,7 +358,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
         That is a finite sum for whole orders; for others, and those above 2**10, dp-accounting computes it.
         """
-        variance = Fraction(self.sigma) ** 2
+        order, variance = _order(order), Fraction(self.sigma) ** 2
         all_data = _upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
             return all_data
@@ -360,12 +381,13 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
     def pld(self, count: int) -> Any:
         """Enumerate the noise of a single value, or take continuous noise."""
+        times = self._checked(count)
         if self._enumerable:
             scalar = _distribution("discrete_gaussian", self.sigma, self.sample_rate, use_connect_dots=True)
-            return _repeated(scalar, count)
-        together = count if self.sample_rate == 1 else 1  # without sampling, one release with less noise
+            return _repeated(scalar, times)
+        together = times if self.sample_rate == 1 else 1  # without sampling, one release with less noise
         scale = self._smooth_multiplier / math.sqrt(together)
-        return _repeated(_distribution("gaussian", scale, self.sample_rate), count // together)
+        return _repeated(_distribution("gaussian", scale, self.sample_rate), times // together)
 
     @property
     def _enumerable(self) -> bool:
@@ -428,12 +450,19 @@ class RepeatedLoss(PrivacyLoss):
         return _upward(exact_product(self.times, decimal_of(self.loss.divergence(order))))
 
     def pld(self, count: int) -> Any:
-        return self.loss.pld(count * self.times)
+        return self.loss.pld(integer(count, "count", range(1, 2**63)) * self.times)
 
 
 def _upward(exact: Decimal | Fraction) -> float:
     """Round up, whether the float is then read as the number that it is or as the decimal number that it stands for."""
     return max(up(exact), at_least(exact))
+
+
+def _order(order: float) -> float:
+    number = real_up(order, "order")
+    if not 1 < number < math.inf:
+        raise ParameterError(f"order must be above 1 and finite, got {number!r}")
+    return number
 
 
 def dp_accounting() -> Any:

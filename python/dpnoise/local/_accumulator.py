@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Domain
+from dpnoise._parameters import Domain, items_of
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
@@ -57,7 +57,7 @@ class AnyAccumulator(ABC):
             rejected.
         threads, strict : as for `Accumulator.add`
         """
-        received = list(messages)
+        received = items_of(messages, "messages", "bytes")
         for message in received:
             if not isinstance(message, bytes):
                 raise TypeError(f"messages must be bytes, got {type(message).__name__}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
-from dpnoise._parameters import array_for, listing
+from dpnoise._parameters import array_for, check_text, listing
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import Announced
 
@@ -80,6 +80,7 @@ class AttributeSet(Announced):
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
+        check_text(text, "text")
         made = AttributeSet._of(LocalAttributes.from_json(text, limit), {} if domains is None else domains)
         if not isinstance(made, cls):
             found = type(made).__name__

@@ -8,7 +8,7 @@ from typing import Any
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
 from dpnoise._native import LocalAccumulator, LocalAttributes
-from dpnoise._parameters import at_least, fraction_of
+from dpnoise._parameters import at_least, check_text, fraction_of
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
@@ -182,8 +182,7 @@ class AttributesProtocol(AttributeSet):
             Of a count, in people squared, or of a mean. For `Sampled`, when n / d people report on each of d
             attributes.
         """
-        if not isinstance(attribute, str):
-            raise TypeError(f"attribute must be a str, got {type(attribute).__name__}")
+        check_text(attribute, "attribute")
         return self._native.variance(attribute, n, at)
 
     def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> LocalAccumulator:

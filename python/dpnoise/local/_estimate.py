@@ -123,7 +123,7 @@ def significance_threshold(k: int, level: float) -> float:
 
 
 def check_post(post: str | None) -> None:
-    if post is not None and post != "base-cut" and post not in _METHODS:
+    if post is not None and not (isinstance(post, str) and post in ("base-cut", *_METHODS)):
         known = ", ".join(map(repr, ["base-cut", *_METHODS]))
         raise ParameterError(f"post must be None or one of {known}, got {post!r}")
 

@@ -53,6 +53,8 @@ class ClientMemo:
         ParameterError
             When the bytes are truncated, damaged (CRC-32C), of another version, or not a memo; the message says which.
         """
+        if not isinstance(memo, bytes):
+            raise TypeError(f"memo must be bytes, got {type(memo).__name__}")
         return cls._of(_native.LocalMemo.from_bytes(memo))
 
     @classmethod

@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from typing import Final, Literal, Protocol
+from io import TextIOBase
+from typing import Final, Literal, Protocol, get_args
 
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import check_word
 from dpnoise.local._specification import Specification
 
 Framing = Literal["json-lines", "length-prefixed"]
@@ -56,6 +58,11 @@ def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> 
     ParameterError
         When the stream cannot be divided into messages; the error names the line or the offset.
     """
+    check_word(framing, "framing", *get_args(Framing))
+    if not isinstance(protocol, Specification):
+        raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
+    if isinstance(stream, TextIOBase) or not (hasattr(stream, "read") and hasattr(stream, "readline")):
+        raise TypeError(f"stream must be a binary file to read from, got {type(stream).__name__}")
     size = _HEADER_BYTES + protocol.report_bytes
     return _json_lines(stream, size) if framing == "json-lines" else _length_prefixed(stream, size)
 

@@ -18,7 +18,7 @@ from dpnoise._parameters import Rng, checked_level, integer, real_down
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli
-from dpnoise.sensitivity import Relation
+from dpnoise.sensitivity import Relation, check_relation
 
 _RELEASED: Final = "has been released"
 
@@ -88,6 +88,7 @@ class SampleAndThreshold(Mechanism):
         names = [name for name, value in given.items() if value is not None]
         if len(names) != 2:
             raise ParameterError(f"two of {', '.join(given)} must be given, got {' and '.join(names) or 'none'}")
+        check_relation(relation)
         self._epsilon, self._relation = real_down(epsilon, "epsilon"), relation
         if threshold is not None:
             self._threshold = integer(threshold, "threshold", range(1, 2**16 + 1))

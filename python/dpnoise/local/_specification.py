@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Values
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol, local_families
-from dpnoise._parameters import ByName, Domain, disagree
+from dpnoise._parameters import ByName, Domain, check_text, disagree
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ class Specification(Announced):
         ParameterError
             As by `protocol_from_json`, and when ``text`` is of another protocol.
         """
-        if isinstance(text, str) and text.lstrip().startswith('{"attributes":'):
+        check_text(text, "text")
+        if text.lstrip().startswith('{"attributes":'):
             raise ParameterError(
                 "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
                 "or Split.from_json"

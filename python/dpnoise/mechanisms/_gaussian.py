@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._parameters import check_word, integer
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 from dpnoise.mechanisms._noise import IntegerNoise, RealNoise
@@ -150,8 +150,7 @@ class Gaussian(GaussianPrivacy, RealNoise):
         method: Method = "analytic",
         granularity: float | None = None,
     ) -> None:
-        if method not in ("analytic", "classical"):
-            raise ParameterError(f'method must be "analytic" or "classical", got {method!r}')
+        check_word(method, "method", "analytic", "classical")
         if rho is not None and method == "classical":
             raise ParameterError('method must be "analytic" when rho is given, got "classical"')
         self._method = method

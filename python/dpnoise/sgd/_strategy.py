@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import ByName, doubles, integer, real_up, reals_of, root
+from dpnoise._parameters import ByName, check_word, doubles, integer, real_up, reals_of, root
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -310,8 +310,7 @@ class BandedToeplitz(ByName):
         """
         count = integer(steps, "steps", STEPS)
         width = integer(bands, "bands", range(1, count + 1))
-        if error not in ("mean", "max"):
-            raise ParameterError(f'error must be "mean" or "max", got {error!r}')
+        check_word(error, "error", "mean", "max")
         # The square of the error of a sum is that of one more number of a column of B than for the sum before it.
         weights = np.arange(count, 0, -1) / count if error == "mean" else np.ones(count)
         return cls(optimal_coefficients(width, weights), steps=count)

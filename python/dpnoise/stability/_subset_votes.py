@@ -58,7 +58,7 @@ class Votes:
 
 
 def check_name(name: str) -> None:
-    if name not in get_args(NativeName):
+    if not isinstance(name, str) or name not in get_args(NativeName):
         names = ", ".join(map(repr, get_args(NativeName)))
         raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
 
