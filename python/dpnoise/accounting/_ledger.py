@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, overload
 from dpnoise import _native
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
-from dpnoise._parameters import ByName
+from dpnoise._parameters import ByName, check_text
 from dpnoise.accounting._cost import (
     Cost,
     PrivacyCost,
@@ -347,10 +347,7 @@ class Ledger(ByName, Generic[AnyCost]):
         RandomnessError
             When the CPU's AES is broken.
         """
-        if not isinstance(label, str):
-            raise TypeError(f"label must be a text, got {type(label).__name__}")
-        if not label.isascii() and label != label.encode(errors="replace").decode():
-            raise ParameterError(f"label must be a text that UTF-8 can hold, got {label!r}")
+        check_text(label, "label")
         priced = checked_cost(cost)
         check_same_relation("cost", priced.relation, self.relation, "ledger")
         amounts = self._filter.price(priced)

@@ -1,18 +1,20 @@
 """The common protocol and domain of the counted reports: the given ones, or what most files have."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from dpnoise import ParameterError, local
-from dpnoise._parameters import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
 from dpnoise.cli.protocols import read_specification
-from dpnoise.cli.reports import Announced, Meaning, Reports, open_reports
+from dpnoise.cli.reports import Announced, Labels, Meaning, Reports, compact, open_reports
 from dpnoise.cli.state import State
+
+LIMIT: Final = 1 << 22
+"""The most bytes of counters if no limit is given: a table of what they count takes about 60 times as much."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,8 @@ class Agreement:
     """The protocol and domain that all files must have; None if the files decide."""
 
     protocol: Announced | None = None
-    domain: list[str] | None = None
-    limit: int = local.COUNTER_LIMIT
+    domain: Labels | None = None
+    limit: int = LIMIT
     """The most bytes of counters."""
 
     def kind_of(self, file: Reports) -> tuple[Announced, Meaning]:
@@ -30,16 +32,7 @@ class Agreement:
         if protocol is None:
             raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
         self.check_limit(protocol, name)
-        domain: Meaning
-        if file.meaning is None:
-            domain = self.domain_of(protocol, name)
-        elif isinstance(protocol, local.FrequencyProtocol):
-            try:
-                domain = list(Domain(file.meaning))
-            except ParameterError as error:
-                raise InputError(f"{name} cannot be used: {error}") from None
-        else:
-            domain = file.meaning
+        domain = self.domain_of(protocol, name) if file.meaning is None else file.meaning
         if self.protocol is not None and protocol != self.protocol:
             raise InputError(f"{name} is of another protocol than --spec: {protocol!r}, not {self.protocol!r}")
         if self.domain is not None and domain != self.domain:
@@ -54,7 +47,7 @@ class Agreement:
                 f"{protocol!r}, got {self.limit}"
             )
 
-    def domain_of(self, protocol: Announced, name: str) -> list[str]:
+    def domain_of(self, protocol: Announced, name: str) -> Labels:
         """Return the labels of the values if only --domain-file has them; none if reports are not about values."""
         if not isinstance(protocol, local.FrequencyProtocol):
             if self.domain is not None:
@@ -65,7 +58,7 @@ class Agreement:
             raise InputError(
                 f"{name} has reports about {protocol.k} values, and --domain-file lists {len(self.domain)}"
             )
-        return self.domain or [str(value) for value in range(protocol.k)]
+        return self.domain or range(protocol.k)
 
     def check_state(self, state: State) -> None:
         state.check_same("--spec", self.protocol or state.accumulator.protocol, state.meaning)
@@ -80,32 +73,32 @@ class Agreement:
     def of_most(self, files: Sequence[Path]) -> State | None:
         """Return an empty state with the protocol and domain of most files, None if no file can be used."""
         kinds: Counter[tuple[Announced, str]] = Counter()
-        examples: dict[object, Path] = {}
+        examples: dict[object, tuple[Path, Meaning]] = {}
         for path in files:
             try:
                 protocol, meaning = self.kind_of(open_reports(path))
-            except (InputError, ParameterError, OSError):
+            except (InputError, ParameterError, OSError, MemoryError):
                 continue  # the file is named later, when it would be counted
-            kind = (protocol, json.dumps(meaning))
+            kind = (protocol, repr(meaning))
             kinds[kind] += 1
-            examples.setdefault(kind, path)
+            examples.setdefault(kind, (path, meaning))
         if not kinds:
             return None
         (most, count), *others = kinds.most_common(2)
         if others and others[0][1] == count:
-            first, second = (repr(str(examples[kind])) for kind in (most, others[0][0]))
+            first, second = (repr(str(examples[kind][0])) for kind in (most, others[0][0]))
             raise InputError(
                 f"as many files are like {first} as like {second}, which differ in protocol or domain: say which ones "
                 f"to count with --spec or --domain-file"
             )
-        protocol, text = most
-        return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), json.loads(text))
+        (protocol, _), (_, meaning) = most, examples[most]
+        return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), meaning)
 
 
 def read_agreement(specification: Path | None, domain_file: Path | None, limit: int) -> Agreement:
     labels = read_domain(None, domain_file)
     protocol = None if specification is None else read_specification(specification)
-    agreement = Agreement(protocol, None if labels is None else list(labels), limit)
+    agreement = Agreement(protocol, None if labels is None else compact(list(labels)), limit)
     if protocol is not None:
         agreement.check_limit(protocol, "--spec")
         agreement.domain_of(protocol, "--spec")  # refuses a domain of another size before any file is read

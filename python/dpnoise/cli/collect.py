@@ -102,7 +102,7 @@ def _count(
                 else:
                     part = _of_messages(path, collection.state, framing, threads, advance)
                 _take_in(part, str(path), collection)
-            except (InputError, ParameterError, OSError) as error:
+            except (InputError, ParameterError, OSError, MemoryError) as error:
                 collection.failed[str(path)] = _naming(path, error)
             if monotonic() - last_save > _SAVE_SECONDS:
                 try:
@@ -170,7 +170,8 @@ def _take_in(part: State, name: str, collection: Collection) -> None:
 
 def _naming(path: Path, error: Exception) -> str:
     """Return the error with the name of the file, which an error of the disk lacks."""
-    message, name = message_of(error), "stdin" if path == STDIN else str(path)
+    message = message_of(error) or "there is not enough memory for it"  # all that Python's own MemoryError says
+    name = "stdin" if path == STDIN else str(path)
     return message if name in message else f"{name}: {message}"
 
 

@@ -11,7 +11,7 @@ from dpnoise import local, plots
 from dpnoise._files import atomic_write, locked
 from dpnoise._parameters import listing
 from dpnoise.cli import results, tables
-from dpnoise.cli.agreement import read_agreement
+from dpnoise.cli.agreement import LIMIT, read_agreement
 from dpnoise.cli.collect import Collection, collected
 from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
@@ -91,11 +91,11 @@ def estimate(
         typer.Option(
             metavar="BYTES",
             parser=whole_number,
-            help="The most memory of the counters of a protocol that --spec or REPORTS name; 134217728, which is "
-            "128 MiB, if not given.",
+            help="The most memory of the counters of a protocol that --spec or REPORTS name; 4194304, which is 4 MiB, "
+            "if not given.",
             show_default=False,
         ),
-    ] = local.COUNTER_LIMIT,
+    ] = LIMIT,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

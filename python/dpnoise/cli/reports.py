@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
 from dpnoise._interchange import native_file
+from dpnoise._json import read_json
+from dpnoise._pages import rows_at_a_time
+from dpnoise._parameters import Domain
 from dpnoise.cli import tables
 from dpnoise.cli.console import InputError
 from dpnoise.sensitivity import check_bounds
 
 Announced: TypeAlias = local.Protocol | local.AttributesProtocol
 
-Meaning: TypeAlias = list[str] | list[float] | dict[str, list[str]]
+Labels: TypeAlias = list[str] | range
+"""The labels of values; a range stands for digits, since a file of a few bytes may be about millions of numbers."""
+
+Meaning: TypeAlias = Labels | list[float] | dict[str, Labels]
 """What the values of a protocol stand for: labels, or the bounds of a mean, or the labels of each attribute."""
 
 _FILE_KEY: Final = b"dpnoise.file"
@@ -45,6 +51,37 @@ class Reports:
 def middle_and_half(lower: float, upper: float) -> tuple[float, float]:
     """Return what 0 stands for, and half the distance of the bounds that -1 and 1 stand for."""
     return lower / 2 + upper / 2, upper / 2 - lower / 2
+
+
+def meaning_of(protocol: Announced, listed: Any) -> Meaning:
+    """Check what a file lists for the values of its protocol; raise a ParameterError or a TypeError."""
+    if isinstance(protocol, local.AttributesProtocol):
+        labelled = local.AttributesProtocol.from_json(protocol.to_json(), domains=listed, limit=None).attributes
+        if others := [name for name, one in labelled.items() if not isinstance(one, local.FrequencyProtocol)]:
+            raise ParameterError(f"attribute {others[0]!r} is not counted by value")
+        return {name: _labels_of(one) for name, one in labelled.items()}
+    if isinstance(protocol, local.MeanProtocol):
+        return list(check_bounds(listed)) if listed else []
+    if isinstance(protocol, local.FrequencyProtocol):
+        return _labels_of(local.protocol_from_json(protocol.to_json(), domain=listed, limit=None))
+    return []
+
+
+def _labels_of(protocol: Any) -> Labels:
+    return range(protocol.k) if protocol.domain is None else compact(Domain(protocol.domain).names)
+
+
+def compact(labels: list[str]) -> Labels:
+    """Return labels, as a range if they are the digits of the numbers from 0."""
+    numbers = range(len(labels))
+    return numbers if all(label == str(number) for label, number in zip(labels, numbers, strict=True)) else labels
+
+
+def listed(meaning: Any) -> Any:
+    """Return what the values of a protocol stand for, as files list it."""
+    if isinstance(meaning, dict):
+        return {name: listed(labels) for name, labels in meaning.items()}
+    return list(map(str, meaning)) if isinstance(meaning, range) else meaning
 
 
 @contextmanager
@@ -93,8 +130,11 @@ def open_reports(path: Path) -> Reports:
     meaning: Meaning | None = None
     if isinstance(file.protocol, local.MeanProtocol):
         meaning = _bounds(path, metadata)
-    elif isinstance(file.protocol, local.FrequencyProtocol):
-        meaning = file.domain
+    elif isinstance(file.protocol, local.FrequencyProtocol) and file.domain is not None:
+        try:
+            meaning = meaning_of(file.protocol, file.domain)
+        except ParameterError as error:
+            raise InputError(f"{file.path!r} cannot be used: {error}") from None
     return Reports(file.path, file.protocol, meaning, file.rows, file.batches)  # type: ignore[arg-type] # of protocols
 
 
@@ -102,29 +142,30 @@ def _bounds(path: Path, metadata: dict[bytes, bytes]) -> list[float] | None:
     if _BOUNDS_KEY not in metadata:
         return None
     try:
-        return list(check_bounds(json.loads(metadata[_BOUNDS_KEY])))
+        return list(check_bounds(read_json(metadata[_BOUNDS_KEY])))
     except (ValueError, TypeError):
         raise InputError(f"{str(path)!r} cannot be used: the metadata 'dpnoise.bounds' are not two bounds") from None
 
 
+def _domains(metadata: dict[bytes, bytes]) -> Any:
+    try:
+        return read_json(metadata.get(_DOMAIN_KEY, b"{}"))
+    except ValueError:
+        raise ParameterError("the metadata 'dpnoise.domain' are not JSON") from None
+
+
 def _of_attributes(path: Path, metadata: dict[bytes, bytes]) -> Reports:
     try:
-        text = metadata[_PROTOCOL_KEY].decode()
-        protocol = local.AttributesProtocol.from_json(text, limit=None)
-        domains = json.loads(metadata.get(_DOMAIN_KEY, b"{}"))
-        labelled = local.AttributesProtocol.from_json(text, domains=domains, limit=None)
-    except (ParameterError, TypeError, ValueError) as error:
+        protocol = local.AttributesProtocol.from_json(metadata[_PROTOCOL_KEY].decode(), limit=None)
+        meaning = meaning_of(protocol, _domains(metadata))
+    except (TypeError, ValueError) as error:
         raise InputError(f"{str(path)!r} cannot be used: {error}") from None
-    meaning = {}
-    for name, one in labelled.attributes.items():
-        if not isinstance(one, local.FrequencyProtocol):
-            raise InputError(f"{str(path)!r} cannot be used: attribute {name!r} is not counted by value")
-        meaning[name] = [str(label) for label in one.domain or range(one.k)]
     file = tables.parquet_file(path)
     if file.schema_arrow.names != ["report"] or file.schema_arrow.field(0) != _field(protocol):
         raise InputError(f"{str(path)!r} cannot be used: its column must be report, of {protocol.report_bytes} bytes")
 
     def batches(rows: int) -> Iterator[NDArray[np.uint8]]:
+        rows = min(rows, rows_at_a_time(file, path, "report", rows * protocol.report_bytes))
         for column in tables.columns_of(file, path, "report", rows):
             end = column.offset + len(column)
             numbers = np.frombuffer(column.buffers()[1] or b"", np.uint8, end * protocol.report_bytes)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dpnoise import ParameterError, local
 from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded, say
 from dpnoise.cli.protocols import name_of, option_of
-from dpnoise.cli.reports import Meaning, middle_and_half
+from dpnoise.cli.reports import Meaning, listed, middle_and_half
 from dpnoise.cli.state import State
 
 _SHOWN: Final = 40
@@ -48,7 +48,7 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
 
 def _labelled(state: State) -> Any:
     """Return the protocol of a state with the labels of its values."""
-    protocol, meaning = state.accumulator.protocol, state.meaning
+    protocol, meaning = state.accumulator.protocol, listed(state.meaning)
     if isinstance(meaning, dict):
         return local.AttributesProtocol.from_json(protocol.to_json(), domains=meaning, limit=None)
     labels = meaning if isinstance(protocol, local.FrequencyProtocol) else None

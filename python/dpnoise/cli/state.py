@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from dpnoise import local
 from dpnoise._files import atomic_write
+from dpnoise._json import read_json
 from dpnoise.cli.console import InputError
-from dpnoise.cli.reports import Meaning
+from dpnoise.cli.reports import Meaning, listed, meaning_of
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -70,8 +71,8 @@ class StateFile:
         self._content = content
         name = repr(str(self.path))
         try:
-            document = json.loads(content)
-        except (ValueError, RecursionError):
+            document = read_json(content)
+        except ValueError:
             document = None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise InputError(f"{name} is not a state that dpnoise wrote, or was cut short")
@@ -82,12 +83,15 @@ class StateFile:
         if document.pop("checksum", None) != _checksum(document):
             raise InputError(f"{name} is damaged: its checksum is wrong")
         try:
-            meaning: Meaning = document["domain"]
-            if not isinstance(meaning, dict | list):
+            domain = document["domain"]
+            if not isinstance(domain, dict | list):
                 raise TypeError("domain must be an array or an object")
-            kind = local.AttributesAccumulator if isinstance(meaning, dict) else local.Accumulator
+            kind = local.AttributesAccumulator if isinstance(domain, dict) else local.Accumulator
             accumulator = kind.from_bytes(base64.b64decode(document["accumulator"]), limit=None)
+            meaning = meaning_of(accumulator.protocol, domain)
             sources = {source["sha256"]: source["path"] for source in document["sources"]}
+            if not all(isinstance(text, str) for source in sources.items() for text in source):
+                raise TypeError("sources must be named by texts")
             return State(name, accumulator, meaning, sources)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{name} is damaged: {error}") from None
@@ -99,7 +103,7 @@ class StateFile:
         document: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
-            "domain": state.meaning,
+            "domain": listed(state.meaning),
             "sources": [{"path": path, "sha256": sha256} for sha256, path in state.sources.items()],
             "accumulator": base64.b64encode(state.accumulator.to_bytes()).decode(),
         }

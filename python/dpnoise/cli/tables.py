@@ -18,6 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise._interchange import PARQUET, native_file
+from dpnoise._json import read_json
 from dpnoise._parameters import listing
 from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
 from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
@@ -167,7 +168,7 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
         with path.open(encoding="utf-8") as file:
             if path.suffix.lower() == ".csv":
                 return file.readline() in {",".join(header) + "\n" for header in headers}
-            document = json.load(file)
+            document = read_json(file.read())
     except (pa.ArrowException, ValueError):
         return False
     return isinstance(document, dict) and {"spec_id", "estimates"} <= set(document)

@@ -226,9 +226,9 @@ class Accumulator(AnyAccumulator):
         self._add_blocks(_arrow.in_blocks(reports, self._protocol), threads, strict)
 
     def add_parquet(self, path: str | PathLike[str], *, threads: int | None = None, strict: bool = False) -> None:
-        """Count the reports of a Parquet file.
+        """Count the reports of a Parquet file, which may come from anybody.
 
-        Memory does not grow with the file.
+        Memory does not grow with the file: a page of it is read at a time.
 
         Parameters
         ----------
@@ -239,8 +239,9 @@ class Accumulator(AnyAccumulator):
         Raises
         ------
         ParameterError
-            When the file is not a Parquet file, or is damaged or truncated; and as by `add`. Nothing has been added
-            then.
+            When the file is not a Parquet file, is damaged or truncated, or has pages that become more than 64 MiB and
+            more than 8 times what they take in the file, have more than 2**24 values, or are encoded otherwise than
+            plainly or with a dictionary; and as by `add`. Nothing has been added then.
         """
         file = _parquet.open_reports(path)
         _arrow.check_protocol(file.protocol, self._protocol)

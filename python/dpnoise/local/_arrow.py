@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
+from dpnoise._json import read_json
 from dpnoise._parameters import Domain, listing
 from dpnoise.local._specification import Specification
 
@@ -23,7 +23,7 @@ DOMAIN_KEY: Final = b"dpnoise.domain"
 REPORT: Final = "report"
 """The column of a table that holds the reports."""
 
-_BLOCK_BYTES: Final = 1 << 24
+BLOCK_BYTES: Final = 1 << 24
 
 Block = tuple[Any, Mapping[str, int]]
 """Well-shaped reports, and the number of rejected rows by reason."""
@@ -31,7 +31,7 @@ Block = tuple[Any, Mapping[str, int]]
 
 def rows_per_block(report_bytes: int) -> int:
     """Return the number of rows to hold at a time, so that their reports fill at most 16 MiB."""
-    return max(1, min(1 << 18, _BLOCK_BYTES // report_bytes))
+    return max(1, min(1 << 18, BLOCK_BYTES // report_bytes))
 
 
 def report_column(names: list[str]) -> int:
@@ -101,7 +101,7 @@ def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -
     if DOMAIN_KEY not in metadata:
         return None
     try:
-        domain = json.loads(metadata[DOMAIN_KEY])
+        domain = read_json(metadata[DOMAIN_KEY])
     except ValueError:
         raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
     texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)

@@ -78,8 +78,6 @@ class AttributeSet(Announced):
             an attribute twice or with an invalid protocol; when its counters have more than ``limit`` bytes; or when
             labels do not fit, or are of no attribute. The message names the attribute.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a str, got {type(text).__name__}")
         check_text(text, "text")
         made = AttributeSet._of(LocalAttributes.from_json(text, limit), {} if domains is None else domains)
         if not isinstance(made, cls):

@@ -7,12 +7,12 @@ refused. No error shows what is in a stream.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from io import TextIOBase
 from typing import Final, Literal, Protocol, get_args
 
 from dpnoise._errors import ParameterError
+from dpnoise._json import read_json
 from dpnoise._parameters import check_word
 from dpnoise.local._specification import Specification
 
@@ -77,8 +77,8 @@ def _json_lines(stream: Stream, size: int) -> Iterator[bytes]:
         if line.isspace():
             continue
         try:
-            entries = json.loads(line)
-        except (ValueError, RecursionError):
+            entries = read_json(line)
+        except ValueError:
             entries = None
         text = entries.get("message") if isinstance(entries, dict) else None
         if not isinstance(text, str):

@@ -11,6 +11,7 @@ from typing import Any
 from dpnoise._errors import ParameterError
 from dpnoise._files import checked_path
 from dpnoise._interchange import PARQUET, native_file, require_pyarrow
+from dpnoise._pages import rows_at_a_time
 from dpnoise._parameters import integer
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
@@ -53,11 +54,12 @@ class ReportsFile:
         Raises
         ------
         ParameterError
-            When the file is damaged or truncated.
+            When the file is damaged or truncated, or has pages that are too large.
         """
         size, found = integer(rows, "rows", range(1, 2**63)), 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
+            size = min(size, rows_at_a_time(file, self.path, name, _arrow.BLOCK_BYTES))
             for batch in file.iter_batches(batch_size=size, columns=[name]):
                 found += batch.num_rows
                 yield batch.column(0)
