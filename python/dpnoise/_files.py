@@ -38,10 +38,9 @@ class InUse(Error):
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    try:
+    found: object = path
+    with suppress(TypeError):
         found = os.fspath(path)
-    except TypeError:
-        found = path
     if not isinstance(found, str):
         raise TypeError(f"path must be a str or an os.PathLike of str, got {type(path).__name__}")
     if "\0" in found:

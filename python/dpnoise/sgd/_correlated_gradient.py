@@ -204,7 +204,8 @@ class CorrelatedGradient(GradientPrivacy):
         return np.array([run.step(rows, rng=rng) for rows in given])
 
     def _held(self, x: Any) -> list[Floats]:
-        return [gradients_of(batch) for batch in asked(partial(list, x), partial(unreadable, x, "batches"))]
+        batches: list[Any] = asked(partial(list, x), partial(unreadable, x, "batches"))
+        return [gradients_of(batch) for batch in batches]
 
     def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
         """Bound the noise of each coordinate of a step.

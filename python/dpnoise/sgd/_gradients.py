@@ -41,7 +41,7 @@ def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: 
     """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid."""
     if not isinstance(gradients, list | tuple):  # the rows of a matrix would pass for arrays of their own
         raise TypeError(f"gradients must be a list or tuple of arrays, got {type(gradients).__name__}")
-    listed = asked(partial(list, gradients), partial(unreadable, gradients, "gradients"))
+    listed: list[Any] = asked(partial(list, gradients), partial(unreadable, gradients, "gradients"))
     gradients = [np.asarray(array) if isinstance(array, np.ndarray) else array for array in listed]
     for array in gradients:
         if not isinstance(array, np.ndarray) or array.ndim == 0:
