@@ -241,7 +241,7 @@ def test_arrays_of_all_shapes_are_released(path: Path) -> None:
     [
         (lambda ledger: ledger.spend(0.1), TypeError, "cost must be a PrivacyCost or a mechanism, got float"),
         (lambda ledger: ledger.spend(Laplace), TypeError, "cost must be a PrivacyCost or a mechanism, got type"),
-        (lambda ledger: ledger.spend(PrivacyCost(0.1), 3), TypeError, "label must be a text, got int"),
+        (lambda ledger: ledger.spend(PrivacyCost(0.1), 3), TypeError, "label must be a str, got int"),
         (lambda ledger: ledger.spend(PrivacyCost(0.1), "\ud800"), ParameterError, "label must be a text that UTF-8"),
         (lambda ledger: ledger.release(Laplace, 4), TypeError, "mechanism must be a mechanism of dpnoise, got type"),
         (lambda ledger: ledger.release(3, 4), TypeError, "mechanism must be a mechanism of dpnoise, got int"),

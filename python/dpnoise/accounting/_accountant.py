@@ -139,7 +139,7 @@ class Accountant(ByName):
         Parameters
         ----------
         delta : float
-            From 0 to 1.
+            From 0 to 1, which gives an epsilon of 0.
 
         Raises
         ------
