@@ -202,4 +202,5 @@ def test_classes_of_the_callers_are_read_as_what_they_are() -> None:
     numbers_of: list[Any] = [Number(1, 3), Whole(2), Real(0.5), 1]
     total = queries.Sum(bounds=(0, 9), epsilon=1e6).release(numbers_of)
     assert abs(total - (1 / 3 + 3.5)) < 0.001
-    assert DiscreteLaplace(epsilon=1e6).release(Whole(7)) == 7
+    whole: Any = Whole(7)
+    assert DiscreteLaplace(epsilon=1e6).release(whole) == 7
