@@ -541,12 +541,13 @@ def test_renyi_orders_round_prices_up_and_their_budget_down() -> None:
 )
 def test_no_cost_fills_a_budget_up(memory_path: Path, budget: Any, amount: float) -> None:
     ledger: Ledger[Any] = Ledger(memory_path / "ledger", **budget)
-    refund, partial, mutable = Refund(), Refund(), RenyiCost({8: 0.1})
-    refund.epsilon = refund.rho = mutable.divergences[8] = amount  # type: ignore[index]
+    refund, partial, changed = Refund(), Refund(), RenyiCost({8: 0.1})
+    refund.epsilon = refund.rho = amount
+    object.__setattr__(changed, "divergences", {8: amount})
     refund.divergence = lambda order: amount  # type: ignore[method-assign]
     partial.epsilon, partial.rho, partial.delta = 0.1, 0.1, amount
-    for cost in (refund, partial, mutable):
-        with pytest.raises(ParameterError, match="cost must"):
+    for cost, message in ((refund, "cost must"), (partial, "cost must"), (changed, r"divergences\[8\] must")):
+        with pytest.raises(ParameterError, match=message):
             ledger.spend(cost)
     assert ledger.entries() == []
 

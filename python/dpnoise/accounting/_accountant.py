@@ -16,10 +16,11 @@ from dpnoise.accounting._losses import (
     LARGEST_DIVERGENCE,
     SMALLEST_RATE,
     WIDEST,
-    ApproximateLoss,
     Mechanism,
     PrivacyLoss,
+    charged,
     dp_accounting,
+    loss_of,
 )
 from dpnoise.sensitivity import Relation, check_relation
 
@@ -115,8 +116,9 @@ class Accountant(ByName):
         rate = real_up(sample_rate, "sample_rate")
         if not SMALLEST_RATE <= rate <= 1:
             raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
-        loss = _loss_of(mechanism)
-        check_same_relation("mechanism", mechanism.relation, self._relation, "accountant")
+        found = _charged(mechanism)
+        loss: PrivacyLoss = loss_of(found)
+        check_same_relation("mechanism", found.relation, self._relation, "accountant")
         if rate < 1:
             if self._relation == "substitute":
                 raise ParameterError(
@@ -251,13 +253,10 @@ def _rdp() -> Any:
     return dp_accounting().rdp.rdp_privacy_accountant
 
 
-def _loss_of(mechanism: Any) -> PrivacyLoss:
-    is_one = hasattr(mechanism, "_loss") and not isinstance(mechanism, type)
-    loss = mechanism._loss() if is_one else mechanism
-    if isinstance(loss, PrivacyCost):
-        return ApproximateLoss(loss.epsilon, loss.delta)
-    if not isinstance(loss, PrivacyLoss):
+def _charged(mechanism: Any) -> Any:
+    known = isinstance(mechanism, PrivacyCost | PrivacyLoss) or hasattr(mechanism, "_loss")
+    if not known or isinstance(mechanism, type):
         raise TypeError(
             f"mechanism must be a mechanism of dpnoise, a PrivacyCost or a PrivacyLoss, got {type(mechanism).__name__}"
         )
-    return loss
+    return charged(mechanism, "mechanism")

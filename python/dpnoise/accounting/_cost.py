@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
 from fractions import Fraction
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
@@ -83,9 +84,14 @@ class Cost(Record):
 
     __slots__ = ()
 
+    def plain(self) -> Any:
+        """Return what is charged: the numbers that it was made with, checked again, without what a subclass adds."""
+        kind = next(one for one in type(self).__mro__ if one.__module__ == __name__)
+        return kind(**{one.name: vars(self)[one.name] for one in fields(kind)})
+
     def amounts(self) -> str:
         """Show the amounts as they are given to the class."""
-        return ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "relation")
+        return ", ".join(f"{name}={value}" for name, value in vars(self).items() if name != "relation")
 
     def _repr_html_(self) -> str:
         # Exact numbers, since a rounded cost might be one below it.
@@ -178,7 +184,8 @@ class RenyiCost(Cost):
     Parameters
     ----------
     divergences : mapping of int to float
-        For each order, from 2, a bound on the divergence: from zero, finite, rounded up to a float.
+        For each order, from 2, a bound on the divergence: from zero, finite, rounded up to a float. It is copied, and
+        the attribute is read-only.
     relation : as for `PrivacyCost`
 
     References
@@ -199,10 +206,14 @@ class RenyiCost(Cost):
             checked[integer(order, "divergences: an order", range(2, 2**53))] = finite(value, name)
         if self.relation is not None:
             check_relation(self.relation)
-        object.__setattr__(self, "divergences", checked)
+        object.__setattr__(self, "divergences", MappingProxyType(checked))
 
     def __hash__(self) -> int:
         return hash((tuple(self.divergences.items()), self.relation))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the divergences as a dict: what protects them from changes cannot be pickled."""
+        return type(self), (dict(self.divergences), self.relation)
 
 
 def finite(value: float, name: str, read: Callable[[float, str], float] = real_up) -> float:

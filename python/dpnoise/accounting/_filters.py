@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, items_of, real_down
+from dpnoise._parameters import integer, items_of, real_down, real_up
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._cost import (
     QUICK,
@@ -32,7 +32,7 @@ from dpnoise.accounting._cost import (
     precise,
     up,
 )
-from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss
+from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss, charged, loss_of
 from dpnoise.sensitivity import Relation
 
 Amounts = tuple[Decimal, ...]
@@ -116,13 +116,15 @@ class SequentialFilter(Filter[PrivacyCost]):
         return cls(relation, _texts(budget.epsilon, budget.delta))
 
     def price(self, cost: Guarantee) -> Amounts:
-        found = cost if isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) else cost.cost
-        if isinstance(found, ZcdpCost | RenyiCost) or found.epsilon == math.inf:
+        found: Any = loss_of(cost)
+        if getattr(found, "epsilon", math.inf) == math.inf and not isinstance(cost, Cost | PrivacyLoss):
+            found = cost.cost  # for the delta that the mechanism has
+        if getattr(found, "epsilon", math.inf) == math.inf:
             raise ParameterError(
                 f"cost must have an epsilon for a ledger of epsilon, got {cost!r}: it has one for every delta "
                 f"(see dpnoise.accounting.zcdp_epsilon); a ledger of rho or of Rényi orders takes such costs"
             )
-        return decimal_of(found.epsilon), decimal_of(found.delta)
+        return _exact(found.epsilon), _exact(found.delta)
 
     def cost(self, amounts: Sequence[float]) -> PrivacyCost:
         epsilon, delta = amounts
@@ -155,15 +157,13 @@ class ZcdpFilter(Filter[ZcdpCost]):
         return cls(relation, _texts(budget.rho, budget.delta), repr(failure), rates)
 
     def price(self, cost: Guarantee) -> Amounts:
-        found = _loss_of(cost)
-        # What a mechanism was made with is read as a decimal number; its loss has the scale, a binary one.
-        rho: Any = getattr(cost, "rho", None) or getattr(found, "rho", math.inf)
-        if isinstance(found, RenyiCost) or rho == math.inf:
+        found: Any = _stated(cost) or loss_of(cost)
+        if getattr(found, "rho", math.inf) == math.inf:
             raise ParameterError(
                 f"cost must have a rho for a ledger of rho, got {cost!r}, for which none is known; a ledger of Rényi "
                 f"orders takes such costs"
             )
-        return decimal_of(rho), decimal_of(found.delta)
+        return _exact(found.rho), _exact(found.delta)
 
     def cost(self, amounts: Sequence[float]) -> ZcdpCost:
         rho, delta = amounts
@@ -221,7 +221,9 @@ class RenyiFilter(Filter[RenyiCost]):
         return any(total <= limit for total, limit in zip(totals, self.limits, strict=True))
 
     def price(self, cost: Guarantee) -> Amounts:
-        found = _loss_of(cost)
+        found: Any = loss_of(cost)
+        if isinstance(found, ApproximateLoss):
+            found = _stated(cost) or found
         if isinstance(found, RenyiCost):
             if not set(self.orders) <= set(found.divergences):
                 raise ParameterError(f"cost must have the ledger's orders, {self.orders}, got {cost!r}")
@@ -237,7 +239,7 @@ class RenyiFilter(Filter[RenyiCost]):
             divergences = [_divergence(found, order) for order in self.orders]
         if max(divergences) > _LARGEST:
             raise ParameterError(f"cost must have Rényi divergences up to {_LARGEST:g}, got {cost!r}")
-        return tuple(map(decimal_of, divergences))
+        return tuple(map(_exact, divergences))
 
     def cost(self, amounts: Sequence[float]) -> RenyiCost:
         return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation)
@@ -264,26 +266,22 @@ def filter_of(terms: str) -> Filter[Any]:
 
 
 def checked_cost(cost: Any) -> Any:
-    """Return a cost or a mechanism, and of what has just a cost that; refuse all else."""
+    """Return what `charged` does; refuse an accountant."""
     if isinstance(cost, Accountant):
         raise TypeError(
             "cost must be a PrivacyCost or a mechanism, got Accountant: its total bounds releases that are fixed "
             "beforehand, and is no filter. Spend PrivacyCost(accountant.epsilon(delta), delta) before the first of them"
         )
-    if isinstance(cost, Cost | PrivacyLoss) or (hasattr(cost, "_loss") and not isinstance(cost, type)):
-        return cost
-    found = getattr(cost, "cost", None)
-    if not isinstance(found, PrivacyCost):
-        raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
-    return found
+    return charged(cost, "cost")
 
 
-def _loss_of(cost: Guarantee) -> PrivacyLoss | ZcdpCost | RenyiCost:
-    found = cost if isinstance(cost, PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss) else cost._loss()
-    if not isinstance(found, PrivacyCost):
-        return found
-    rho = getattr(cost, "rho", None)
-    return ApproximateLoss(found.epsilon, found.delta) if rho is None else ZcdpCost(rho, found.delta)
+def _stated(cost: Any) -> ZcdpCost | None:
+    """Return what a mechanism was made with, a decimal number: its loss has the scale, a binary one."""
+    return cost._zcdp() if hasattr(cost, "_zcdp") else None
+
+
+def _exact(amount: float) -> Decimal:
+    return decimal_of(real_up(amount, "cost"))
 
 
 @lru_cache(maxsize=4096)

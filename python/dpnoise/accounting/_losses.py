@@ -22,7 +22,18 @@ from dpnoise._errors import ParameterError, require
 from dpnoise._parameters import at_least, integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
-from dpnoise.accounting._cost import QUICK, PrivacyCost, above, decimal_of, exact_product, precise, up
+from dpnoise.accounting._cost import (
+    QUICK,
+    Cost,
+    PrivacyCost,
+    RenyiCost,
+    ZcdpCost,
+    above,
+    decimal_of,
+    exact_product,
+    precise,
+    up,
+)
 from dpnoise.sensitivity import Relation
 
 Floats = NDArray[np.float64]
@@ -41,6 +52,10 @@ _LEAST, _MOST = 1e-20, 1e5  # losses, times the order, beyond which a simpler bo
 
 class PrivacyLoss(ABC):
     """An upper bound on the privacy loss of one release, which `Accountant.compose` takes: the abstract base class.
+
+    A class of yours must keep all of its promises, and its objects must not change, and differ if their losses do: a
+    ledger of epsilon charges ``epsilon``, one of rho ``rho``, one of Rényi orders `divergence`, an accountant `pld` or
+    `divergence`.
 
     Attributes
     ----------
@@ -512,3 +527,46 @@ class Mechanism(Protocol):
 
     def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return a bound on the privacy loss of a release."""
+
+    def _zcdp(self) -> ZcdpCost | None:
+        """Return the cost in zero-concentrated differential privacy, if it does not follow from the loss."""
+
+
+def charged(given: Any, name: str) -> Any:
+    """Return a cost, a privacy loss or a mechanism for `loss_of`, and of what has just a cost that; refuse all else.
+
+    Ledgers and accountants charge what this returns, and nothing else.
+    """
+    if isinstance(given, PrivacyCost | ZcdpCost | RenyiCost):
+        return given.plain()
+    if isinstance(given, PrivacyLoss):
+        found, delta = given.epsilon, given.delta
+        if not (found >= 0 and 0 <= delta <= 1):  # of a class of the caller's
+            raise ParameterError(f"{name} must be zero or more, got epsilon={found!r}, delta={delta!r}")
+        return given
+    if hasattr(given, "_loss") and not isinstance(given, type):
+        loss, cost = loss_of(given), None
+        if getattr(loss, "epsilon", math.inf) < math.inf:  # otherwise the two cannot be compared
+            cost = given.cost
+        if cost is not None and (loss.epsilon, loss.delta) != (cost.epsilon, cost.delta):
+            raise ParameterError(
+                f"{name} must be a mechanism of one cost, got {type(given).__name__} with {cost.amounts()} by its cost "
+                f"and epsilon={loss.epsilon!r}, delta={loss.delta!r} by its privacy loss"
+            )
+        return given
+    if not isinstance(cost := getattr(given, "cost", None), PrivacyCost):
+        raise TypeError(f"{name} must be a PrivacyCost or a mechanism, got {type(given).__name__}")
+    return cost.plain()
+
+
+def loss_of(charged: Any) -> Any:
+    """Return the loss of one release of what `charged` gave: a PrivacyLoss, a ZcdpCost or a RenyiCost."""
+    found = charged if isinstance(charged, Cost | PrivacyLoss) else charged._loss()
+    if isinstance(found, PrivacyCost):
+        found = found.plain()
+        return ApproximateLoss(found.epsilon, found.delta)
+    if not isinstance(found, PrivacyLoss | ZcdpCost | RenyiCost):
+        raise TypeError(
+            f"the privacy loss of {type(charged).__name__} must be a PrivacyLoss, got {type(found).__name__}"
+        )
+    return found

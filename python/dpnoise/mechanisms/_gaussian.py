@@ -7,7 +7,7 @@ from typing import Any, Literal
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import check_word, integer
-from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 from dpnoise.mechanisms._noise import IntegerNoise, RealNoise
 
@@ -61,6 +61,10 @@ class GaussianPrivacy(Mechanism):
             How many values are released at once.
         """
         return self._native.epsilon_for(delta, integer(count, "count", COUNTS))
+
+    def _zcdp(self) -> ZcdpCost | None:
+        rho = self._native.rho
+        return None if rho is None else ZcdpCost(rho)
 
     def _values(self) -> dict[str, Any]:
         # Epsilon follows from rho and delta.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import ScriptedRng
 from dpnoise._parameters import ByName, Rng, held_numbers
-from dpnoise.accounting import PrivacyCost, PrivacyLoss
+from dpnoise.accounting import PrivacyCost, PrivacyLoss, ZcdpCost
 from dpnoise.sensitivity import Relation
 
 # How many values a release can have.
@@ -19,7 +19,9 @@ COUNTS: Final = range(1, 2**60)
 class Mechanism(ByName):
     """The abstract base class of all mechanisms and queries.
 
-    A mechanism is immutable, and equal to every mechanism of its class with the same parameters.
+    A mechanism is immutable, and equal to every mechanism of its class with the same parameters. Ledgers and
+    accountants charge its `cost`, or the smaller loss that they know of its noise; not the latter for a subclass that
+    changes ``cost``, ``epsilon`` or ``delta``.
     """
 
     __slots__ = ("_native",)
@@ -104,6 +106,17 @@ class Mechanism(ByName):
     def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return the privacy loss of a release, for the accountant."""
         return self.cost
+
+    def _zcdp(self) -> ZcdpCost | None:
+        """Return the cost in zero-concentrated differential privacy, if it does not follow from the loss."""
+        return None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take the loss of a subclass that changes the cost from that cost, not from its parent."""
+        super().__init_subclass__(**options)
+        if not {"cost", "epsilon", "delta"}.isdisjoint(vars(cls)):
+            for name in {"_loss", "_zcdp"} - vars(cls).keys():
+                setattr(cls, name, vars(Mechanism)[name])
 
     def _values(self) -> dict[str, Any]:
         return {name: value for name in self._parameters if (value := getattr(self, name)) is not None}

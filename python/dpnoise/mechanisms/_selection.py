@@ -14,7 +14,7 @@ from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Reals, labels_of
 from dpnoise._parameters import Rng, at_least, doubles, reals_of
-from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
+from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
 
 
@@ -298,7 +298,10 @@ class TopK(SelectionMechanism):
 
         For an epsilon above ``8 * k`` it is the smaller rho of k mechanisms with ``epsilon / k`` each.
         """
-        return BoundedRangeLoss(at_least(Fraction(self.epsilon) / self.k)).repeated(self.k).rho
+        return self._zcdp().rho
+
+    def _zcdp(self) -> ZcdpCost:
+        return ZcdpCost(BoundedRangeLoss(at_least(Fraction(self.epsilon) / self.k)).repeated(self.k).rho)
 
     @overload
     def release(self, scores: Reals, *, candidates: None = None, rng: Rng = None) -> NDArray[np.int64]: ...
