@@ -74,7 +74,8 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the long forms of others, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
 		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
-		tests/api/test_any_input.py tests/security/test_ledger*.py tests/security/test_subsample_and_aggregate_privacy.py \
+		tests/api/test_any_input.py tests/security/test_hostile_input.py tests/security/test_ledger*.py \
+		tests/security/test_subsample_and_aggregate_privacy.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
 	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
 		tests/clients/test_browser_to_count.py --numprocesses auto --dist worksteal
