@@ -5,15 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from _thread import LockType, allocate_lock, start_new_thread
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from time import sleep
-from traceback import walk_stack
-from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from dpnoise.cli.starting import NAMES, end
+
+_TIMER: Final = [signal.SIGALRM] if hasattr(signal, "setitimer") else []  # Windows has none
 
 
 @contextmanager
@@ -25,47 +23,33 @@ def raised(received: list[int]) -> Iterator[None]:
     is entered or left, too, so whoever catches it does so around the block.
     """
     heeded, former = True, sys.unraisablehook
-    again: list[LockType] = []
 
-    def once_more() -> None:
-        done = allocate_lock()
-        done.acquire()
-        start_new_thread(_again, (received.pop(), done))
-        again.append(done)
-
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, _: object) -> None:
         nonlocal heeded
         received.append(number)
-        if heeded and any(each.f_code is swallowed.__code__ for each, _ in walk_stack(frame)):
-            once_more()
-        elif heeded:
+        if heeded:
             heeded = False
             raise KeyboardInterrupt
 
     def swallowed(problem: sys.UnraisableHookArgs) -> None:
-        # An exception in a finalizer, such as the one of an import lock, does not reach the program.
+        # An exception in a finalizer, such as the one of an import lock, does not reach the program: it is raised anew.
         nonlocal heeded
         if problem.exc_type is KeyboardInterrupt and received:
+            if _TIMER:
+                signal.setitimer(signal.ITIMER_REAL, 0.01)
             heeded = True
-            once_more()
         else:
             former(problem)
 
-    with _handled(stop):
+    with _handled(stop), _handled(lambda *_: signal.raise_signal(received.pop()), _TIMER):
         sys.unraisablehook = swallowed
         try:
             yield
         finally:
             heeded = False
             sys.unraisablehook = former
-            for done in again:  # or a signal would come after the block, to the former handler
-                done.acquire()
-
-
-def _again(number: int, done: LockType) -> None:
-    sleep(0.01)
-    signal.raise_signal(number)
-    done.release()
+            if _TIMER:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 @contextmanager
@@ -86,11 +70,11 @@ def ignored() -> Iterator[None]:
 
 
 @contextmanager
-def _handled(handler: Any) -> Iterator[None]:
+def _handled(handler: Any, numbers: Iterable[int] = NAMES) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets signals
         return
-    found = {number: signal.getsignal(number) for number in NAMES}
+    found = {number: signal.getsignal(number) for number in numbers}
     heeded = {number: former for number, former in found.items() if former not in (signal.SIG_IGN, None)}  # as by nohup
     try:
         for number in heeded:
