@@ -38,9 +38,7 @@ class InUse(Error):
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    found: object = path
-    with suppress(TypeError):
-        found = os.fspath(path)
+    found: object = os.fspath(path) if hasattr(path, "__fspath__") else path
     if not isinstance(found, str):
         raise TypeError(f"path must be a str or an os.PathLike of str, got {type(path).__name__}")
     if "\0" in found:

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use crate::error::Error;
-use crate::rng::{SecureRng, wiped_on_error};
+use crate::rng::{SecureRng, wipe};
 
 /// The number of threads that this process may use. It is read once, since reading it takes longer than a small
 /// release.
@@ -54,8 +54,9 @@ pub fn check_threads(threads: usize) -> Result<(), Error> {
 /// Threads are started for a piece and joined after it: a thread pool would not survive a `fork()`.
 ///
 /// # Errors
-/// [`Error::Parameter`] for no threads; the error of `pause`, or else the first error of any part: then all of `out`
-/// has been overwritten with the default value.
+/// [`Error::Parameter`] for no threads; the error of `pause`, or else the first error of any part: then every piece that
+/// was begun has been overwritten with the default value. The others are as they were: to touch the pages of a large new
+/// array for the first time takes longer than the work that is to end.
 ///
 /// # Panics
 /// When `work` panics, or the division has a zero.
@@ -110,21 +111,23 @@ where
 {
     check_threads(threads)?;
     let Division { piece, unit } = division;
-    wiped_on_error(out, |out| {
-        let mut first = 0;
-        out.chunks_mut(piece).try_for_each(|out| {
-            pause()?;
-            let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
-            let mut parts = Vec::with_capacity(out.len().div_ceil(part));
-            for out in out.chunks_mut(part) {
-                let (own, others) = mem::take(&mut beside).split_at_mut(length(out.len()));
-                let next = first + out.len();
-                parts.push((first, own, out));
-                (beside, first) = (others, next);
-            }
-            on_threads(parts, |(first, beside, out)| work(first, beside, out)).into_iter().collect()
-        })
-    })
+    let mut first = 0;
+    let result: Result<(), Error> = out.chunks_mut(piece).try_for_each(|out| {
+        pause()?;
+        let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
+        let mut parts = Vec::with_capacity(out.len().div_ceil(part));
+        for out in out.chunks_mut(part) {
+            let (own, others) = mem::take(&mut beside).split_at_mut(length(out.len()));
+            let next = first + out.len();
+            parts.push((first, own, out));
+            (beside, first) = (others, next);
+        }
+        on_threads(parts, |(first, beside, out)| work(first, beside, out)).into_iter().collect()
+    });
+    if result.is_err() {
+        on_threads(out[..first].chunks_mut(first.div_ceil(threads).max(unit)).collect(), wipe);
+    }
+    result
 }
 
 /// Runs `work` on every part, each on its own thread. The calling thread takes the first part, and every part for which
@@ -210,18 +213,18 @@ mod tests {
 
     #[test]
     fn a_failing_part_leaves_nothing_behind() {
-        let mut out = vec![0u8; 100];
+        let mut out = vec![9u8; 100];
         let failed = fill(&mut out, SMALL, 4, &mut go_on, |_, first, part| {
             part.fill(1);
             if first > 60 { Err(Error::randomness("dry")) } else { Ok(()) }
         });
         assert_eq!(failed, Err(Error::randomness("dry")));
-        assert_eq!(out, vec![0; 100]);
+        assert_eq!((&out[..90], &out[90..]), (&[0; 90][..], &[9; 10][..]));
     }
 
     #[test]
     fn a_caller_who_ends_it_gets_nothing() {
-        let mut out = vec![0u8; 100];
+        let mut out = vec![9u8; 100];
         let mut pauses = 0;
         let mut pause = || {
             pauses += 1;
@@ -232,7 +235,8 @@ mod tests {
             part.fill(1);
             Ok(())
         });
-        assert_eq!((ended, out), (Err(Error::Interrupted), vec![0; 100]));
+        assert_eq!(ended, Err(Error::Interrupted));
+        assert_eq!((&out[..60], &out[60..]), (&[0; 60][..], &[9; 40][..]), "what was not begun is not touched");
     }
 
     #[test]

@@ -47,19 +47,31 @@ impl LocalAccumulator {
         let reports = buffers::readable::<u8>(reports, "reports", "uint8")?;
         let reports = buffers::slice(&reports, "reports")?;
         let mut part = self.part()?;
-        let part = runtime::detached(py, move || part.add(reports, row_bytes, threads).map(|()| part))?;
+        let part = runtime::pausing(py, move |pause| {
+            let rows = part.piece(reports.len() / row_bytes.max(1));
+            for reports in reports.chunks(rows.saturating_mul(row_bytes).max(1)) {
+                pause()?;
+                part.add(reports, row_bytes, threads)?;
+            }
+            Ok(part)
+        })?;
         self.state().merge(&part).map_err(to_py)
     }
 
     #[pyo3(signature = (messages, threads))]
     fn add_messages(&self, py: Python<'_>, messages: &Bound<'_, PyList>, threads: Threads) -> PyResult<()> {
+        let threads = threads.get();
         let mut part = self.part()?;
         let mut borrowed = memory::room(messages.len()).map_err(to_py)?;
         for message in messages {
             borrowed.push(message.extract::<PyBackedBytes>()?);
         }
-        let part = runtime::detached(py, move || {
-            part.add_messages(borrowed.iter().map(|message| &**message), threads.get()).map(|()| part)
+        let part = runtime::pausing(py, move |pause| {
+            for messages in borrowed.chunks(part.piece(borrowed.len())) {
+                pause()?;
+                part.add_messages(messages.iter().map(|message| &**message), threads)?;
+            }
+            Ok(part)
         })?;
         self.state().merge(&part).map_err(to_py)
     }

@@ -196,8 +196,11 @@ impl<P: Calibration<V>, V: Numbers> Additive<P, V> {
     pub fn release_pausing(&self, values: &mut [V::Value], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
         V::check(values)?;
         let noise = self.noise(values.len())?;
-        threads::fill(values, NOISE, threads, pause, |rng, _, part| {
-            noise.perturb(rng, part, |values, samples| V::add(&noise.grid, values, samples))
+        // All of them: those that no noise has been added to are private.
+        wiped_on_error(values, |values| {
+            threads::fill(values, NOISE, threads, pause, |rng, _, part| {
+                noise.perturb(rng, part, |values, samples| V::add(&noise.grid, values, samples))
+            })
         })
     }
 
@@ -226,7 +229,22 @@ impl<P: Calibration<V>, V: Numbers> Additive<P, V> {
 
 #[cfg(test)]
 mod tests {
+    use crate::error::Error;
     use crate::mechanisms::{DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace};
+    use crate::threads::NOISE;
+
+    #[test]
+    fn no_private_value_is_left_where_a_release_ended() {
+        let mut values = vec![7; 2 * NOISE.piece + 1];
+        let mut pauses = 0;
+        let mut pause = || {
+            pauses += 1;
+            if pauses == 2 { Err(Error::Interrupted) } else { Ok(()) }
+        };
+        let ended = DiscreteLaplace::new(1.0, 1).unwrap().release_pausing(&mut values, 2, &mut pause);
+        assert_eq!(ended, Err(Error::Interrupted));
+        assert!(values.iter().all(|&value| value == 0));
+    }
 
     /// The noise has a scale of 4 steps of 1/4, or of 4.
     #[test]

@@ -167,8 +167,11 @@ impl CorrelatedNoise {
         let Step { number, history } = step;
         assert_eq!(history.len(), self.history_length(out.len()));
         let length = |width| self.history_length(width);
-        threads::in_parts_beside(history, length, out, RECURSION, threads, pause, |first, history, out| {
-            work(first, Step { number, history }, out)
+        // All of it, since `out` may hold sums that noise is to be added to.
+        wiped_on_error(out, |out| {
+            threads::in_parts_beside(history, length, out, RECURSION, threads, pause, |first, history, out| {
+                work(first, Step { number, history }, out)
+            })
         })
     }
 

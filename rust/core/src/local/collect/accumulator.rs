@@ -20,6 +20,9 @@ use crate::threads::{check_threads, on_threads};
 /// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.
 const BYTES_PER_THREAD: usize = 1 << 21;
 
+/// What takes some tens of milliseconds.
+const PIECE_BYTES: usize = 1 << 27;
+
 /// Counts reports of one protocol.
 #[derive(Debug, PartialEq)]
 pub struct Accumulator {
@@ -130,6 +133,11 @@ impl Accumulator {
     /// reports are worth.
     fn most_threads(&self, rows: usize) -> usize {
         1 + rows.saturating_mul(self.protocol.effort(rows)) / BYTES_PER_THREAD.max(self.protocol.counter_bytes())
+    }
+
+    /// How many of `rows` reports make a piece: a caller who adds them piece by piece may end in between.
+    pub(super) fn piece(&self, rows: usize) -> usize {
+        (PIECE_BYTES.max(8 * self.protocol.counter_bytes()) / self.protocol.effort(rows).max(1)).max(1)
     }
 
     /// Counts `count` rows as rejected for one of the reasons of the protocol's family. This is for inputs that are not

@@ -283,6 +283,16 @@ impl AnyAccumulator {
         }
     }
 
+    /// How many of `rows` reports take some tens of milliseconds to count. A caller who adds them in such pieces, to an
+    /// accumulator of their own, may end in between.
+    #[must_use]
+    pub fn piece(&self, rows: usize) -> usize {
+        match self {
+            Self::One(counted) => counted.piece(rows),
+            Self::Several(counted) => counted.parts.iter().map(|part| part.piece(rows)).min().unwrap_or(rows),
+        }
+    }
+
     /// Adds reports that come as messages, as [`Accumulator::add_messages`] does.
     ///
     /// # Errors
