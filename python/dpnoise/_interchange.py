@@ -358,7 +358,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind in "biuf":
         with np.errstate(all="ignore"):  # warnings about numbers wider than a double, and signalling NaN
             return array.astype(np.float64)  # a copy, always
-    if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
+    if array.dtype.kind == "O" and kinds_of(array) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
     if array.dtype.kind == "O" and all(is_missing(item) or _is_real(item) for item in array):
@@ -396,9 +396,10 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
                 array = array[~np.isnan(array)]
             values, times = np.unique(array, return_counts=True)
             return _total(zip(values.tolist(), times.tolist(), strict=True))
-        if not all(map(_is_countable, set(map(type, array)))):  # others may hash and compare in their own way
+        items = array.tolist() if array.dtype.kind == "O" else list(array)  # durations would become integers
+        if not all(map(_is_countable, set(map(type, items)))):  # others may hash and compare in their own way
             raise TypeError(f"{name} {_MIXED} {_described(array)}")
-        found = Counter(zip(map(type, array), array, strict=True))
+        found = Counter(zip(map(type, items), items, strict=True))
         present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
     if present and common_kind(value for value, _ in present) is None:
         kinds = sorted({type(value).__name__ for value, _ in present})
@@ -412,7 +413,8 @@ def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
     if library == "pandas" and dtype == "category":
         column = getattr(column, "array", column)
         times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
-        labels = built_in(np.fromiter(column.categories.tolist(), object, len(times)), name)
+        labels = objects(column.categories.tolist())
+        labels = built_in(labels, kinds_of(labels), name)
         pairs = zip(labels.tolist(), times.tolist(), strict=True)
         return [(value, number) for value, number in pairs if number]
     if library == "polars" and dtype.startswith(("Categorical", "Enum", "String")):
@@ -445,6 +447,7 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     It is read once, and no code of the caller's classes runs on what is returned.
     """
     array: NDArray[Any]
+    kinds = None
     if isinstance(column, np.ma.MaskedArray):
         array = without_mask(column)
     elif isinstance(column, np.ndarray):
@@ -452,7 +455,8 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     elif isinstance(column, list | tuple | range):
         # np.asarray would convert numbers beside texts to texts, and booleans beside numbers to numbers.
         array = asked(partial(objects, column), partial(unreadable, column, name))
-        if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, array))):
+        kinds = kinds_of(array)
+        if any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds):
             raise ParameterError(f"{name} must have one dimension, got sequences")
     elif is_foreign(type(column)):
         # Integers beside missing values would become floats, and different large integers the same float.
@@ -463,16 +467,21 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
         raise TypeError(f"{name} must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
         raise ParameterError(f"{name} must have one dimension, got {array.ndim}")
-    return built_in(array, name) if array.dtype.kind == "O" else array
+    return built_in(array, kinds or kinds_of(array), name) if array.dtype.kind == "O" else array
 
 
 def objects(items: Any) -> NDArray[Any]:
     return np.fromiter(items, object, len(items))
 
 
-def built_in(array: NDArray[Any], name: str) -> NDArray[Any]:
+def kinds_of(array: NDArray[Any]) -> set[type]:
+    """Return the types of objects."""
+    return set(map(type, array.tolist()))
+
+
+def built_in(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[Any]:
     """Return texts and numbers of the caller's own classes as built-in ones, each by itself."""
-    others = {kind for kind in set(map(type, array)) - _BUILT_IN if kind.__module__ != "numpy"}
+    others = {kind for kind in kinds - _BUILT_IN if kind.__module__ != "numpy"}
     own = {kind for kind in others if issubclass(kind, str | bytes | numbers.Real)}
     if not own:
         return array

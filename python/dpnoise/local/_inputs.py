@@ -21,6 +21,7 @@ from dpnoise._interchange import (
     codes_of,
     is_arrow,
     is_missing,
+    kinds_of,
     objects,
     require_pyarrow,
     unreadable,
@@ -173,11 +174,12 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
         # NumPy drops zero bytes at the end of what it stores as fixed-size bytes.
         raise ParameterError(f"{wanted}, in one dimension, got shape {texts.shape} and dtype {dtype_of(texts)}")
     texts = asked(partial(objects, texts), partial(unreadable, texts, name))
-    kinds = {kind.__name__ for kind in set(map(type, texts)) if not issubclass(kind, str | bytes)}
-    if kinds:
-        raise TypeError(f"{wanted}, got {', '.join(sorted(kinds))}; fill or drop missing values first")
-    texts = built_in(texts, name).tolist()
-    is_text = {issubclass(kind, str) for kind in set(map(type, texts))}
+    kinds = kinds_of(texts)
+    others = {kind.__name__ for kind in kinds if not issubclass(kind, str | bytes)}
+    if others:
+        raise TypeError(f"{wanted}, got {', '.join(sorted(others))}; fill or drop missing values first")
+    texts = built_in(texts, kinds, name).tolist()
+    is_text = {issubclass(kind, str) for kind in kinds}
     if len(is_text) == 2:
         raise TypeError(f"{wanted}, got both")
     try:

@@ -92,8 +92,8 @@ class TruncatedGeometric(ByName):
         num_users : int or float
             The number of people in the group; whole.
         """
-        plain = type(num_users) in (int, float)
-        return self._native.should_keep(num_users if plain else real(num_users, "num_users"))
+        kind = type(num_users)
+        return self._native.should_keep(num_users if kind is int or kind is float else real(num_users, "num_users"))
 
     def _values(self) -> dict[str, float]:
         return {name: getattr(self, name) for name in ("epsilon", "delta", "max_partitions_contributed")}
@@ -144,7 +144,7 @@ class NoiseBuffer:
             As by `Laplace.release`.
         """
         try:
-            return self._native.release(x if type(x) in (int, float) else real(x, "x"))
+            return self._native.release(x if type(x) is float or type(x) is int else real(x, "x"))
         except (TypeError, ParameterError):
             real(x, "x")  # the native error names another parameter
             raise
