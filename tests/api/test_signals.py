@@ -48,6 +48,10 @@ def test_counting_heeds_signals(heeded: Callable[[Callable[[], object]], int]) -
     assert counts == twice
 
 
+def test_the_epsilon_of_shuffled_reports_heeds_signals(heeded: Callable[[Callable[[], object]], int]) -> None:
+    assert heeded(lambda: PROTOCOL.shuffled_cost(n=2**62, delta=1e-6)) > 10
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="this system does not say what memory is used")
 def test_memory_that_was_not_used_yet_is_not_touched() -> None:
     def used() -> int:

@@ -101,7 +101,7 @@ impl LocalProtocol {
     }
 
     fn shuffled_epsilon(&self, py: Python<'_>, n: u64, delta: f64) -> PyResult<(f64, &'static str)> {
-        py.detach(|| self.0.shuffled_epsilon(n, delta)).map_err(to_py)
+        runtime::pausing(py, |pause| self.0.shuffled_epsilon(n, delta, pause))
     }
 
     #[getter]
@@ -516,7 +516,7 @@ fn text_fingerprints(
 /// The epsilon of shuffled reports of any randomiser with this epsilon, and the name of the bound.
 #[pyfunction]
 fn shuffled_epsilon(py: Python<'_>, epsilon: f64, n: u64, delta: f64) -> PyResult<(f64, &'static str)> {
-    py.detach(|| calibration::shuffled_epsilon(epsilon, n, delta)).map_err(to_py)
+    runtime::pausing(py, |pause| calibration::shuffled_epsilon(epsilon, n, delta, pause))
 }
 
 /// A delta of sample and threshold for this epsilon.

@@ -7,6 +7,7 @@ mod shuffling;
 
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, LARGEST_RADIUS, Rho};
+use crate::threads::Pause;
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 pub(crate) use root::fits;
@@ -168,13 +169,14 @@ pub(crate) fn concentrated_ratio(rho: Rho) -> f64 {
 /// Beside it the name of the bound: "clones", or "local" where that is not below `epsilon`.
 ///
 /// # Errors
-/// [`Error::Parameter`] unless 0 < epsilon <= 32, n >= 1 and 0 < delta < 1.
-pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64) -> Result<(f64, &'static str), Error> {
+/// [`Error::Parameter`] unless 0 < epsilon <= 32, n >= 1 and 0 < delta < 1; and that of `pause`, which is called before each
+/// step of the search.
+pub fn shuffled_epsilon(epsilon: f64, n: u64, delta: f64, pause: &mut Pause<'_>) -> Result<(f64, &'static str), Error> {
     check_local_epsilon(epsilon)?;
     if n == 0 {
         return Err(Error::parameter("n", n, "at least 1"));
     }
-    Ok(Blanket::of_any(epsilon).epsilon(epsilon, n, Delta::new(delta)?.get()))
+    Blanket::of_any(epsilon).epsilon(epsilon, n, Delta::new(delta)?.get(), pause)
 }
 
 /// Checks an epsilon of reports, where more than 32 protects nobody.

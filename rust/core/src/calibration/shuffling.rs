@@ -3,6 +3,9 @@
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::power_of_two;
 
+use crate::error::Error;
+use crate::threads::Pause;
+
 /// The precision of the constants.
 const BITS: u64 = 192;
 
@@ -85,16 +88,28 @@ impl Blanket {
 
     /// An epsilon, at most `local`, for which `n` shuffled reports are (epsilon, delta)-differentially private for the
     /// replacement of one person's value, and the name of the bound. `local` is the epsilon of one report.
-    pub(crate) fn epsilon(&self, local: f64, n: u64, delta: f64) -> (f64, &'static str) {
+    ///
+    /// # Errors
+    /// That of `pause`.
+    pub(crate) fn epsilon(
+        &self,
+        local: f64,
+        n: u64,
+        delta: f64,
+        pause: &mut Pause<'_>,
+    ) -> Result<(f64, &'static str), Error> {
         if delta < LEAST_DELTA || local < LEAST_EPSILON {
-            return (local, "local");
+            return Ok((local, "local"));
         }
         let crowd = Crowd::new(self, n.min(MOST), delta * power_of_two(-40));
-        let excess = |epsilon: f64| (crowd.delta(&Advantage::new(self, epsilon)) / delta).ln();
+        let mut excess = |epsilon: f64| {
+            pause()?;
+            Ok::<_, Error>((crowd.delta(&Advantage::new(self, epsilon)) / delta).ln())
+        };
         let (mut low, mut high) = (local * power_of_two(-50), local);
-        let (mut above, mut below) = (excess(low), f64::NEG_INFINITY);
+        let (mut above, mut below) = (excess(low)?, f64::NEG_INFINITY);
         if above <= 0.0 {
-            return (low, self.bound);
+            return Ok((low, self.bound));
         }
         for step in 0.. {
             if high <= low * (1.0 + TOLERANCE) {
@@ -105,14 +120,14 @@ impl Blanket {
             let line = (above / (above - below) + if step % 2 == 0 { 1e-3 } else { -1e-3 }).clamp(0.0, 1.0);
             let share = if step % 3 == 2 || high > 2.0 * low || below.is_infinite() { 0.5 } else { line };
             let next = low * (high / low).powf(share);
-            let found = excess(next);
+            let found = excess(next)?;
             if found <= 0.0 {
                 (high, below) = (next, found);
             } else {
                 (low, above) = (next, found);
             }
         }
-        (high, if high < local { self.bound } else { "local" })
+        Ok((high, if high < local { self.bound } else { "local" }))
     }
 }
 

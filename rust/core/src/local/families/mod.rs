@@ -329,15 +329,16 @@ impl Protocol {
     /// protocol's probabilities, and "binary" for that of all protocols for one of two values.
     ///
     /// # Errors
-    /// [`Error::Parameter`] as for [`shuffled_epsilon`], and for a protocol with a delta.
-    pub fn shuffled_epsilon(&self, n: u64, delta: f64) -> Result<(f64, &'static str), Error> {
+    /// As for [`shuffled_epsilon`]; and [`Error::Parameter`] for a protocol with a delta.
+    pub fn shuffled_epsilon(&self, n: u64, delta: f64, pause: &mut Pause<'_>) -> Result<(f64, &'static str), Error> {
         if self.delta() > 0.0 {
             return Err(Error::parameter("protocol", self.name(), "one with a delta of 0"));
         }
         let local = self.epsilon();
-        let of_any = shuffled_epsilon(local, n, delta)?;
-        let blanket = on_family!(self, family => family.blanket()).map(|blanket| blanket.epsilon(local, n, delta));
-        Ok(blanket.filter(|found| found.0 < of_any.0).unwrap_or(of_any))
+        let of_any = shuffled_epsilon(local, n, delta, pause)?;
+        let Some(blanket) = on_family!(self, family => family.blanket()) else { return Ok(of_any) };
+        let found = blanket.epsilon(local, n, delta, pause)?;
+        Ok(if found.0 < of_any.0 { found } else { of_any })
     }
 
     /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all
