@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import ParameterError, _pages, local
+from dpnoise.cli import completion
 
 NESTED = "[" * 3000 + "]" * 3000
 MANY = local.OptimizedUnaryEncoding(k=2**24, epsilon=2.0)
@@ -114,6 +115,16 @@ def test_digits_and_no_labels_are_the_same(run: Run, tmp_path: Path) -> None:
     assert (outcome.code, outcome.json["n"]) == (0, 101)
     assert json.loads((tmp_path / "state").read_text())["domain"] == ["0", "1", "2", "3"]
     assert run("estimate", not_listed, "--state", tmp_path / "state", "--json").json["n"] == 101
+
+
+def test_a_name_that_is_no_text(refuse: Refuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "names.parquet"
+    pq.write_table(pa.table({"name": [b"a"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"name", b"n\xffme"))
+    assert refuse("estimate", path) == f"'{path}' is not a Parquet file, or was cut short"
+    monkeypatch.setenv("_DPNOISE_COMPLETE", "complete")
+    monkeypatch.setenv("COMP_WORDS", f"dpnoise perturb {path} --column")
+    assert completion.columns("") == []
 
 
 # --- States --------------------------------------------------------------------------------------------------------

@@ -31,6 +31,6 @@ def columns(incomplete: str) -> list[str]:
             try:
                 names = pq.read_schema(native_file(path)).names
                 return [name for name in names if name.startswith(incomplete) and name.isprintable()]
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return []
     return []
