@@ -88,7 +88,7 @@ fn specification(bytes: &[u8]) -> Result<(), Error> {
     let text = str::from_utf8(bytes).map_err(|_| Error::State("not UTF-8".into()))?;
     let mut read = bounded(bytes, || AnyProtocol::from_json(text, LIMIT));
     if planted::is("probabilities-unchecked") && is_refused(&read, "its probabilities are not") {
-        read = repair::of_parameters(bytes).map(AnyProtocol::from).ok_or_else(|| Error::State("no parameters".into()));
+        read = repair::announced(bytes).ok_or_else(|| Error::State("no parameters".into()));
     }
     let protocol = read?;
     let written = match &protocol {

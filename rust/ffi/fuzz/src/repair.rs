@@ -1,6 +1,6 @@
 //! Makes right what protects bytes from change, so that a changed input reaches what is behind.
 
-use dpnoise_core::local::{Argument, ParameterKind, Protocol};
+use dpnoise_core::local::{AnyProtocol, Argument, Attributes, ParameterKind, Protocol, Scheme};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -11,8 +11,25 @@ pub(crate) fn checksum(bytes: &mut [u8]) {
     }
 }
 
+/// Makes the specification of a state canonical, and right what [`protection`] makes right.
+pub(crate) fn state(bytes: &mut Vec<u8>) {
+    canonical(bytes);
+    protection(bytes);
+}
+
+/// `None` when the state is too short.
+fn canonical(bytes: &mut Vec<u8>) -> Option<()> {
+    let &length = bytes.get(16..)?.first_chunk()?;
+    let end = 20 + u32::from_le_bytes(length) as usize;
+    let mut inner = bytes.get(20..end)?.to_vec();
+    specification(&mut inner);
+    bytes[16..20].copy_from_slice(&(inner.len() as u32).to_le_bytes());
+    bytes.splice(20..end, inner);
+    Some(())
+}
+
 /// Makes the length, the id of the specification and the checksum of a state right, and those of the states in it.
-pub(crate) fn state(bytes: &mut [u8]) {
+fn protection(bytes: &mut [u8]) {
     length_and_id(bytes);
     checksum(bytes);
 }
@@ -29,7 +46,7 @@ fn length_and_id(bytes: &mut [u8]) -> Option<()> {
     while let Some(&declared) = states.get(8..)?.first_chunk() {
         let declared = usize::try_from(u64::from_le_bytes(declared)).ok().filter(|&declared| declared >= 16)?;
         let (part, rest) = states.split_at_mut_checked(declared)?;
-        self::state(part);
+        protection(part);
         states = rest;
     }
     Some(())
@@ -37,13 +54,28 @@ fn length_and_id(bytes: &mut [u8]) -> Option<()> {
 
 /// Makes the probabilities those of the parameters, and the form the canonical one.
 pub(crate) fn specification(bytes: &mut Vec<u8>) {
-    if let Some(protocol) = of_parameters(bytes) {
-        *bytes = protocol.to_json().into();
+    match announced(bytes) {
+        Some(AnyProtocol::One(protocol)) => *bytes = protocol.to_json().into(),
+        Some(AnyProtocol::Several(attributes)) => *bytes = attributes.to_json().into(),
+        None => {}
     }
 }
 
+/// What a specification announces, of one protocol or of several attributes, by the parameters alone.
+pub(crate) fn announced(json: &[u8]) -> Option<AnyProtocol> {
+    of_parameters(json).map(AnyProtocol::from).or_else(|| several(json).map(AnyProtocol::from))
+}
+
+fn several(json: &[u8]) -> Option<Attributes> {
+    let json: Value = serde_json::from_slice(json).ok()?;
+    let read = |pair: &Value| Some((pair[0].as_str()?.to_owned(), of_parameters(pair[1].as_str()?.as_bytes())?));
+    let named: Vec<(String, Protocol)> = json["attributes"].as_array()?.iter().map(read).collect::<Option<_>>()?;
+    let attributes: Vec<_> = named.iter().map(|(name, protocol)| (&**name, *protocol)).collect();
+    Attributes::new(Scheme::named(json["protocol"].as_str()?).ok()?, &attributes).ok()
+}
+
 /// The protocol with the parameters of a specification; those that it lacks are as in the example of the family.
-pub(crate) fn of_parameters(json: &[u8]) -> Option<Protocol> {
+fn of_parameters(json: &[u8]) -> Option<Protocol> {
     let json: Value = serde_json::from_slice(json).ok()?;
     let family = Protocol::family(json["protocol"].as_str()?).ok()?;
     let whole = (1u64 << json["planes"].as_u64().unwrap_or(0).min(62)) as f64;
