@@ -225,7 +225,7 @@ def estimate_beside(good: list[Path], metadata: dict[str, str], wide: bool, trac
         assert record["n"] + record["rejected"] == 201
 
 
-@examples(10_000, 40)
+@examples(3_000, 40)
 @given(metadata=METADATA, wide=st.booleans())
 def test_a_file_among_good_ones(good: list[Path], metadata: dict[str, str], wide: bool) -> None:
     estimate_beside(good, metadata, wide)
@@ -259,7 +259,7 @@ def read_state(folder: Path, document: dict[str, Any]) -> None:
     (folder / "merged").unlink(missing_ok=True)
 
 
-@examples(10_000, 30)
+@examples(3_000, 30)
 @given(DOCUMENTS)
 def test_states_of_the_command_line(tmp_path_factory: Any, document: dict[str, Any]) -> None:
     read_state(tmp_path_factory.getbasetemp(), document)
