@@ -287,15 +287,16 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         kind(epsilon=1.0, delta=bad)
     with pytest.raises(dpnoise.ParameterError, match=r"^delta must be between 0 and 1, both excluded, got "):
         kind(rho=1.0, delta=bad)
-    with pytest.raises(dpnoise.ParameterError, match=r"^delta must be between 0 and 1, both excluded, got "):
-        kind(rho=1.0).epsilon_for(bad)
     if bad != 1:
+        with pytest.raises(dpnoise.ParameterError, match=r"^delta must be above 0 and at most 1, got "):
+            kind(rho=1.0).epsilon_for(bad)
         with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
             kind(epsilon=bad, delta=1e-6)
         with pytest.raises(dpnoise.ParameterError, match=r"^rho must be positive and finite, got "):
             kind(rho=bad)
-        with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
-            kind(rho=1.0).delta_for(bad)
+        if bad != 0:
+            with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be zero or more and finite, got "):
+                kind(rho=1.0).delta_for(bad)
         with pytest.raises(dpnoise.ParameterError, match=r"^sensitivity must be (positive|a number from 1)"):
             kind(rho=1.0, sensitivity=bad)
 
