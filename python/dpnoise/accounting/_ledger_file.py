@@ -45,7 +45,7 @@ from dpnoise._files import InUse, atomic_write, checked_path, is_locked, unlock
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
 _VERSION: Final = 4
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
-_PATIENCE: Final = 0.1  # seconds of it that SQLite waits for other programs, while no signal is answered
+_PATIENCE: Final = 0.02  # seconds of it that SQLite waits for other programs, while no signal is answered
 _PAUSE: Final = 0.001  # seconds; all who wait look equally often, so that none waits much longer than the others
 _TABLES: Final = (
     """CREATE TABLE budget (
