@@ -9,8 +9,9 @@ import sys
 import threading
 import warnings
 from pathlib import Path
-from types import FrameType
 from typing import Any
+
+from ledger_interruptions import interrupted
 
 from dpnoise import PrivacyCost
 from dpnoise.accounting import Ledger
@@ -20,23 +21,9 @@ COST = PrivacyCost(0.1)
 
 def spend_until(ledger: Ledger[PrivacyCost], line: int, reports: int, boastful: bool) -> None:
     """Spend, and die when so many lines of the ledger's code have begun; the boastful say at once that it is done."""
-    begun = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal begun
-        if "_ledger" not in frame.f_code.co_filename:
-            return None
-        if event == "line":
-            begun += 1
-            if begun == line:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return trace
-
     if boastful:
         os.write(reports, b"granted")
-    sys.settrace(trace)
-    ledger.spend(COST, "doomed")
-    sys.settrace(None)
+    interrupted(lambda: ledger.spend(COST, "doomed"), line, lambda: os.kill(os.getpid(), signal.SIGKILL))
     os.write(reports, b"granted")
     os._exit(0)
 
