@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -61,18 +62,21 @@ def message_of(error: Exception) -> str:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose first column is text and whose others are numbers; on a narrow terminal, cells are folded."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(_text(column), justify="right" if i else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(_text, row))
+    cells = [list(map(escaped, row)) for row in (columns, *rows)]
     # A pipe has no width of its own; a generous one keeps every row on one line.
     console = Console(width=None if sys.stdout.isatty() else 132)
-    console.print(_text(title, style="bold"), table)
-
-
-def _text(text: str, style: str = "") -> Text:
-    return Text(escaped(text), style)  # a Text, so that a "[" is not markup
+    room = console.width - 3 * len(columns)
+    whole = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    words = [max(map(cell_len, " ".join(column).split())) for column in zip(*cells, strict=True)]
+    widths: list[int | None] = [None] * len(columns)
+    if sum(words) <= room < sum(whole):  # then numbers and dates stay whole, and the first column has the rest
+        widths = [room - sum(words[1:]), *words[1:]]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, (column, width) in enumerate(zip(cells[0], widths, strict=True)):
+        table.add_column(Text(column), justify="right" if i else "left", overflow="fold", width=width)
+    for row in cells[1:]:
+        table.add_row(*map(Text, row))  # Text: a "[" in a value is not markup
+    console.print(Text(escaped(title), style="bold"), table)
 
 
 def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
