@@ -18,7 +18,8 @@ pub trait Keyed: Sampler {
     ///
     /// # Errors
     /// [`Error::Parameter`] when the ticket is not fresh or of another key, for samples from 2^44 on, and for no threads;
-    /// then nothing has been drawn, and a fresh ticket stays fresh. The error of `pause`; then `out` is the default value.
+    /// then nothing has been drawn, and a fresh ticket stays fresh. The error of `pause`; then `out` has
+    /// the default value where it was written.
     fn draw_keyed(
         &self,
         key: &NoiseKey,

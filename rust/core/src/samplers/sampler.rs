@@ -20,7 +20,7 @@ pub trait Sampler: Sync {
     /// Fills `out` with independent samples on up to `threads` threads, with a freshly keyed secure generator each.
     ///
     /// # Errors
-    /// As for [`Sampler::fill_with`], and [`Error::Parameter`] for no threads.
+    /// [`Error::Parameter`] for no threads. [`Error::Randomness`]; then `out` has the default value where it was written.
     fn fill(&self, out: &mut [Self::Item], threads: usize) -> Result<(), Error> {
         self.fill_pausing(out, threads, &mut go_on)
     }

@@ -80,8 +80,8 @@ impl NoisyGradient {
     /// The step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
-    /// [`Error::Randomness`], and then `out` is zeros; [`Error::Allocation`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
-    /// instruction set of this CPU.
+    /// [`Error::Randomness`], and then `out` is zero where it was written; [`Error::Allocation`]; [`Error::Parameter`] when
+    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     ///
     /// # Panics
     /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.

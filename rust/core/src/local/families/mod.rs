@@ -387,7 +387,7 @@ impl Protocol {
     /// [`Error::Data`] unless all values can be reported on; the message does not say which cannot.
     /// [`Error::Parameter`] when the values are not of the kind that [`Protocol::takes`] gives, when `out` does not
     /// have one row per value, and for zero threads. Both come before anything is drawn. [`Error::Randomness`] when the
-    /// system has no randomness; then `out` is all zero.
+    /// system has no randomness; then `out` is zero where it was written.
     pub fn perturb(&self, values: Values<'_>, out: &mut [u8], threads: usize) -> Result<(), Error> {
         self.perturb_pausing(values, out, threads, &mut go_on)
     }
@@ -395,7 +395,7 @@ impl Protocol {
     /// Randomises values as [`Protocol::perturb`] does, and asks `pause` now and then whether to go on.
     ///
     /// # Errors
-    /// As for [`Protocol::perturb`], and the errors of `pause`; then `out` is all zero.
+    /// As for [`Protocol::perturb`], and the errors of `pause`; then `out` is zero where it was written.
     pub fn perturb_pausing(
         &self,
         values: Values<'_>,
