@@ -46,7 +46,7 @@ _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from ot
 _VERSION: Final = 4
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _PATIENCE: Final = 0.02  # seconds of it that SQLite waits for other programs, while no signal is answered
-_PAUSE: Final = 0.001  # seconds; all who wait look equally often, so that none waits much longer than the others
+_PAUSE: Final = 0.002  # seconds; all who wait look equally often, so that none waits much longer than the others
 _TABLES: Final = (
     """CREATE TABLE budget (
         terms TEXT NOT NULL,
@@ -247,7 +247,7 @@ class LedgerFile:
             try:
                 LedgerFile._busy = True
                 try:
-                    lock = self._wait(self._locked)
+                    lock = self._locked()
                     return work()
                 finally:
                     if lock is not None:
@@ -257,26 +257,28 @@ class LedgerFile:
             finally:
                 LedgerFile._busy = False
 
-    def _wait(self, attempt: Callable[[], T | None]) -> T:
-        """Repeat an attempt until it returns something; in between signals are answered."""
+    def _wait(self, attempt: Callable[[], bool]) -> None:
+        """Repeat an attempt until it succeeds; in between signals are answered."""
         end = time.monotonic() + _SECONDS
-        while not (result := attempt()):
+        while not attempt():
             if time.monotonic() > end:
                 raise LedgerError(f"{str(self.path)!r} has been locked by another program for {_SECONDS:g} seconds")
             time.sleep(_PAUSE)
-        return result
 
-    def _locked(self) -> BinaryIO | None:
-        """Lock the file beside the ledger, and return it; None if another process has the lock."""
-        lock = self._lock_file()
-        try:
-            if lock.name == os.devnull or (is_locked(lock.fileno()) and os.fstat(lock.fileno()).st_nlink):
-                return lock
-        except BaseException:
-            lock.close()
-            raise
-        lock.close()  # also if the file has been removed, and others lock a new one
-        return None
+    def _locked(self) -> BinaryIO:
+        """Lock the file beside the ledger, and return it."""
+        while True:
+            lock = self._lock_file()
+            try:
+                if lock.name == os.devnull:
+                    return lock
+                self._wait(partial(is_locked, lock.fileno()))
+                if os.fstat(lock.fileno()).st_nlink:
+                    return lock
+            except BaseException:
+                lock.close()
+                raise
+            lock.close()  # the file has been removed, and others lock a new one
 
     def _lock_file(self) -> BinaryIO:
         """Open the file that is locked, or make it, for those who may read the ledger.
