@@ -247,21 +247,29 @@ DOCUMENTS = st.sampled_from(
 ).flatmap(changed)
 
 
-def read_state(folder: Path, document: dict[str, Any]) -> None:
+def read_state(folder: Path, document: dict[str, Any], traced: bool = FULL) -> None:
     path = folder / "state"
     text = text_of(document)
     checksum = hashlib.sha256(text.encode()).hexdigest()
     path.write_text(text[:-1] + f'{"," if document else ""}"checksum":"{checksum}"}}')
     for words in (["estimate", "--state", path, "--json"], ["merge", path, "-o", folder / "merged"]):
-        code, _, err = run(*words)
+        code, _, err = run(*words, traced=traced)
         assert (code, len(err)) == (0, 0) or code == 2
         assert len(err) < 3
     (folder / "merged").unlink(missing_ok=True)
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import what the commands use, which takes more memory than any document."""
+    folder = tmp_path_factory.mktemp("imported")
+    for document in ({}, document_of(PROTOCOL, DOMAIN)):
+        read_state(folder, document, traced=False)
+
+
 @examples(3_000, 30)
 @given(DOCUMENTS)
-def test_states_of_the_command_line(tmp_path_factory: Any, document: dict[str, Any]) -> None:
+def test_states_of_the_command_line(imported: None, tmp_path_factory: Any, document: dict[str, Any]) -> None:
     read_state(tmp_path_factory.getbasetemp(), document)
 
 
