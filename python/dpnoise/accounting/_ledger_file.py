@@ -138,13 +138,13 @@ class LedgerFile:
         self.recorded: bool | None = False
         """Whether the last row is on disk that `append` was to append; None if it may be, after a failure."""
         try:
-            self.path, self._lock_path = checked_path(path).absolute(), ""
+            self.path = checked_path(path).absolute()
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)  # of a path that is not absolute
             reason = "the current directory does not exist" if gone else error.strerror
             raise LedgerError(f"{os.fspath(path)!r} cannot be used: {reason}") from error
+        self._lock_path = os.path.realpath(self.path) + "-lock"
         with self._explained():
-            self._lock_path = os.path.realpath(self.path) + "-lock"
             if terms is None or self._status() is not None:
                 self._check_format()  # or the file of the lock would be made beside anything
         self._exclusively(partial(self._begin, terms))
@@ -184,7 +184,7 @@ class LedgerFile:
     def _begin(self, terms: str | None) -> None:
         if terms is not None and self._status() is None:
             self._write_empty(terms)
-        self._identity = self._found()
+        self._identity = self._identity_of(self.path.stat())
         self.terms = self._read(lambda connection, state: state.terms)
         _FILES.add(self)
 
@@ -324,17 +324,17 @@ class LedgerFile:
 
         A file that was replaced or has several names is refused: others might use another file.
         """
-        if self._status() is None:
+        if (status := self._status()) is None:
             raise LedgerError(f"{str(self.path)!r} is gone")
-        if self._found() != self._identity:
+        if self._identity_of(status) != self._identity:
             raise LedgerError(f"{str(self.path)!r} has been replaced since it was opened")
         return self._connection or self._open()
 
     def _check_format(self) -> None:
-        if self._status() is None:
+        if (status := self._status()) is None:
             hint = "" if self.readonly else "; give epsilon or rho, its budget, to make one"
             raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
-        self._found()
+        self._identity_of(status)
         with self.path.open("rb") as file:
             header = file.read(72)
         if header[68:] != _APPLICATION.to_bytes(4, "big"):
@@ -385,8 +385,7 @@ class LedgerFile:
         except FileNotFoundError:
             return None
 
-    def _found(self) -> tuple[int, int]:
-        status = self.path.stat()
+    def _identity_of(self, status: os.stat_result) -> tuple[int, int]:
         if not S_ISREG(status.st_mode):
             kind = "a directory" if self.path.is_dir() else "no regular file"
             raise LedgerError(f"{str(self.path)!r} is {kind}")
