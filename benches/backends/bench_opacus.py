@@ -21,7 +21,7 @@ from opacus import optimizers as host
 from opacus.optimizers.optimizer import _generate_noise
 
 from dpnoise.backends import opacus as ours
-from dpnoise.backends._gradients import noisy
+from dpnoise.sgd import NoisyGradient
 
 # The parameters of a small model, and how many examples a batch has.
 MODELS = {
@@ -48,9 +48,10 @@ def optimizer_of(library: Any, shapes: list[tuple[int, ...]]) -> Any:
 def test_noise(race: Any) -> None:
     """Of a million numbers in single precision, for a sum of zeros."""
     sums, reference = np.zeros(LONG, np.int64), torch.zeros(LONG)
+    mechanism = NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0)
     ways: dict[str, Callable[[], Any]] = {
-        OURS: partial(noisy, sums, clip_norm=1.0, noise_multiplier=1.0, threads=1),
-        TWO_THREADS: partial(noisy, sums, clip_norm=1.0, noise_multiplier=1.0, threads=2),
+        OURS: partial(mechanism.add_noise, sums, threads=1),
+        TWO_THREADS: partial(mechanism.add_noise, sums, threads=2),
         "opacus": partial(_generate_noise, 1.0, reference),
         "opacus, secure_mode with bits that are not": partial(_generate_noise, 1.0, reference, secure_mode=True),
         "torch.normal": partial(torch.normal, 0.0, 1.0, (LONG,)),

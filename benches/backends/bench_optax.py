@@ -43,13 +43,14 @@ def test_noise(race: Any) -> None:
     """Alone, for a sum of zeros."""
     import jax
 
-    from dpnoise.backends._gradients import noisy
+    from dpnoise.sgd import NoisyGradient
 
     zeros = np.zeros(LONG, np.int64)
+    mechanism = NoisyGradient(clip_norm=1.0, noise_multiplier=10.0, expected_batch_size=1.0)
     keys = iter(jax.random.split(jax.random.key(np.random.default_rng().integers(2**31)), 1000))
     normal = jax.jit(lambda key: 10 * jax.random.normal(key, LONG))
     pairs = {
-        OURS: (lambda: noisy(zeros, clip_norm=1.0, noise_multiplier=10.0, threads=1), LONG),
+        OURS: (lambda: mechanism.add_noise(zeros, threads=1), LONG),
         "jax.random.normal": (lambda: normal(next(keys)).block_until_ready(), LONG),
     }
     race("Noise for optax", "float32", "ns per parameter", entrants("", pairs, moments.normal(10)), 9)

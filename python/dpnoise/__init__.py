@@ -22,6 +22,7 @@ The areas:
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
+- `dpnoise.extend`: what packages that build on dpnoise need beside its mechanisms.
 
 A docstring says of some parameters only "as everywhere". In short: ``threads`` is a number of threads, by default as
 many as there are cores; ``rng`` is a generator of `dpnoise.hazmat`, for tests only; ``out`` is an array to fill, and
@@ -65,6 +66,7 @@ __all__ = [
     "audit",
     "datasets",
     "engines",
+    "extend",
     "generator",
     "hazmat",
     "instruction_set",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
         audit,
         datasets,
         engines,
+        extend,
         hazmat,
         keyed,
         local,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from inspect import Signature
 
 Rng = SeededRng | ScriptedRng | None
+"""The type of ``rng=``: a generator of `dpnoise.hazmat`, for tests only, or None."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -194,7 +195,26 @@ def _keywords(names: Sequence[str]) -> str:
 
 
 def real(value: Any, name: str) -> float:
-    """Return the nearest float; the caller checks its range."""
+    """Check that a parameter is a real number, and return the nearest float.
+
+    Parameters
+    ----------
+    value : float
+        A number of Python or NumPy that is no bool, an int or a Fraction, too. Its range is for the caller to check.
+    name : str
+        The name of the parameter, for the message.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        When it is no number. The message names its type, and not the value.
+    ParameterError
+        When it is an integer beyond the largest float.
+    """
     if type(value) is float:  # checking the abstract class is slow
         return value
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -224,7 +244,27 @@ def real_down(value: Any, name: str) -> float:
 
 
 def real_up(value: Any, name: str) -> float:
-    """Return the smallest float that is no smaller: bounds are rounded up."""
+    """Check that a parameter is a real number, and return the smallest float that is no smaller.
+
+    For scales and bounds, which may only grow when they are rounded.
+
+    Parameters
+    ----------
+    value : float
+        As for `real`.
+    name : str
+        The name of the parameter, for the message.
+
+    Returns
+    -------
+    float
+        Infinity beyond the largest float.
+
+    Raises
+    ------
+    TypeError, ParameterError
+        As by `real`.
+    """
     real(value, name)  # refuses everything but real numbers
     return at_least(value)
 
@@ -239,7 +279,18 @@ def at_least(exact: Any) -> float:
 
 
 def root(square: Fraction) -> float:
-    """Return the square root, rounded up to a float."""
+    """Return the square root of a fraction, rounded up to a float.
+
+    Parameters
+    ----------
+    square : Fraction
+        Not negative.
+
+    Returns
+    -------
+    float
+        The smallest float whose square is at least ``square``.
+    """
     found = math.nextafter(math.sqrt(square), 0.0)
     while Fraction(found) ** 2 < square:
         found = math.nextafter(found, math.inf)
@@ -253,6 +304,28 @@ def share_of(epsilon: float, parts: int) -> float:
 
 
 def integer(value: Any, name: str, allowed: range) -> int:
+    """Check that a parameter is an integer within a range, and return it as an int.
+
+    Parameters
+    ----------
+    value : int
+        An integer of Python or NumPy that is no bool.
+    name : str
+        The name of the parameter, for the message.
+    allowed : range
+        The integers that are allowed; not empty.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        When it is no integer. The message names its type, and not the value.
+    ParameterError
+        When it is out of range.
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, got {type(value).__name__}")
     try:
@@ -363,9 +436,30 @@ def array_for(shape: tuple[int, ...], out: NDArray[Scalar] | None, dtype: type[S
 
 
 def array_of(x: Any, name: str, *, tables: bool = True) -> NDArray[Any]:
-    """Convert ``x``, of any library, to an array; refuse missing and masked values, which the caller must fill.
+    """Convert data of any library to an array; refuse missing and masked values, which the caller must fill.
 
-    A table becomes a matrix, or is refused.
+    No message shows a value.
+
+    Parameters
+    ----------
+    x : array_like
+        Numbers or sequences, arrays of NumPy, columns of pandas, Polars or Arrow, or tensors.
+    name : str
+        The name of the parameter, for the message.
+    tables : bool, default True
+        Whether a table is taken, and becomes a matrix.
+
+    Returns
+    -------
+    ndarray
+        Of the dtype and shape of the data. It may share their memory.
+
+    Raises
+    ------
+    TypeError
+        When the data cannot be read as an array.
+    ParameterError
+        When values are missing.
     """
     if type(x) in (list, tuple) and _NUMBERS.issuperset(map(type, x)):
         return np.asarray(x)
@@ -382,9 +476,28 @@ def held_numbers(x: Any, name: str) -> Any:
 
 
 def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> NDArray[Any]:
-    """Convert ``x`` to an array of real numbers that float64 holds exactly; no message may show a number.
+    """Convert data to an array of real numbers that float64 holds exactly. No message shows a number.
 
-    The error for larger integers ends with ``otherwise``, which says what to do.
+    Parameters
+    ----------
+    x : array_like of float or int
+        As for `array_of`; integers are at most 2**53 in magnitude.
+    name : str
+        The name of the parameter, for the message.
+    otherwise : str, default ""
+        What the message for larger integers ends with: what to do.
+    tables : bool, default True
+        As for `array_of`.
+
+    Returns
+    -------
+    ndarray
+        Integers or floats of at most 64 bits. It may share memory with the data.
+
+    Raises
+    ------
+    TypeError, ParameterError
+        As by `array_of`; a TypeError also for bool, complex numbers and texts, a ParameterError for larger integers.
     """
     read = _read(x, name, partial(array_from, tables=tables))
     given = _as_array(read, name)

@@ -1,4 +1,4 @@
-"""What the backends of training frameworks share, on plain arrays: sums on a grid, sensitivities, and noise."""
+"""What integrations of training frameworks build on: sums of several arrays on a grid, sensitivities, and noise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from dpnoise import ParameterError, _native, hazmat
-from dpnoise._parameters import root
-from dpnoise.backends._gradients import clipped_sum, mechanism, multipliers, noisy
-from dpnoise.sgd import NoisyGradient, _gradients, clip_and_sum
+from dpnoise.extend import root
+from dpnoise.sgd import NoisyGradient, _gradients, clip_and_sum, noise_multipliers
 
 SHAPES = [(), (3,), (2, 5), (1, 1, 4)]
 
@@ -27,6 +26,18 @@ def gradients(n: int, dtype: Any = np.float32, seed: int = 1) -> list[np.ndarray
     numbers = [generator.normal(size=(n, *shape)) * scales.reshape(n, *(1 for _ in shape)) for shape in SHAPES]
     with np.errstate(over="ignore"):  # of half precision: such rows count as zeros
         return [array.astype(dtype) for array in numbers]
+
+
+def mechanism(clip_norm: float, noise_multiplier: float) -> NoisyGradient:
+    return NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+
+
+def clipped_sum(arrays: Any, *, clip_norm: float, threads: int | None = None) -> np.ndarray:
+    return mechanism(clip_norm, 1.0).clipped_sum(arrays, threads=threads)
+
+
+def noisy(sums: Any, *, clip_norm: float, noise_multiplier: float, **how: Any) -> np.ndarray:
+    return mechanism(clip_norm, noise_multiplier).add_noise(sums, **how)
 
 
 def side_by_side(arrays: list[np.ndarray]) -> np.ndarray:
@@ -242,13 +253,13 @@ def test_noise_never_repeats():
 
 @pytest.mark.parametrize("noise_multiplier", [2.0**-20, 0.37, 1.1, 2.0**11])
 def test_one_part_has_the_multiplier_of_the_whole(noise_multiplier):
-    assert multipliers([0.7], [1000], noise_multiplier) == [noise_multiplier]
+    assert noise_multipliers([0.7], [1000], noise_multiplier) == [noise_multiplier]
 
 
 @pytest.mark.parametrize(("clip_norms", "widths"), [([1.0, 1.0], [3, 5]), ([0.1, 3.0, 1.1], [10**6, 1, 7])])
 def test_parts_lose_no_more_than_the_whole(clip_norms, widths):
     """rho of all parts together in exact numbers, and noise of one standard deviation."""
-    found = multipliers(clip_norms, widths, 1.1)
+    found = noise_multipliers(clip_norms, widths, 1.1)
     losses = [1 / (2 * Fraction(multiplier) ** 2) for multiplier in found]
     whole = 1 / (2 * Fraction(1.1) ** 2)
     assert whole * (1 - Fraction(1, 2**48)) < sum(losses) <= whole
@@ -262,7 +273,7 @@ def test_parts_lose_no_more_than_the_whole(clip_norms, widths):
 
 def test_parts_that_need_too_much_noise_are_refused():
     with pytest.raises(ParameterError, match=r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 9999"):
-        multipliers([1.0, 1e-5], [3, 3], 1.0)
+        noise_multipliers([1.0, 1e-5], [3, 3], 1.0)
 
 
 def test_roots_are_rounded_up():

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
 
 import torch
-from backends.test_gradients import NUMBERS, gradients, length, sensitivity
+from api.test_sgd_clipped_sums import NUMBERS, gradients, length, sensitivity
 from opacus.optimizers import DPOptimizer
 
 from dpnoise import ParameterError

@@ -19,8 +19,8 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 from dpnoise import hazmat
-from dpnoise.backends import _gradients
 from dpnoise.backends import opacus as ours
+from dpnoise.sgd import NoisyGradient, noise_multipliers
 
 pytestmark = QUIET
 
@@ -130,13 +130,8 @@ def test_gradients_have_the_dtype_of_the_parameters(dtype):
     assert parameter.grad.dtype == dtype
     assert parameter.grad.shape == (3, 2)
     wide = np.float64 if dtype == torch.float64 else np.float32
-    noisy = _gradients.noisy(
-        _gradients.clipped_sum([rows.astype(wide)], clip_norm=1.0),
-        clip_norm=1.0,
-        noise_multiplier=0.5,
-        dtype=wide,
-        rng=hazmat.SeededRng(1),
-    )
+    mechanism = NoisyGradient(clip_norm=1.0, noise_multiplier=0.5, expected_batch_size=1)
+    noisy = mechanism.add_noise(mechanism.clipped_sum([rows.astype(wide)]), dtype=wide, rng=hazmat.SeededRng(1))
     expected = torch.from_numpy(noisy).to(dtype).view(3, 2) / 4
     torch.testing.assert_close(parameter.grad, expected, rtol=0, atol=0)
 
@@ -160,7 +155,7 @@ def test_layers_are_clipped_apart_and_have_the_same_noise():
 def test_the_noise_of_a_layer_is_its_share():
     """A parameter of the noise, and so exact: the losses of all layers make that of the whole."""
     _, optimizer, _ = parts_of(**CLIPPINGS["per_layer"])
-    assert optimizer._noise_multipliers() == _gradients.multipliers([0.5, 0.1], [8, 2], 1.0)
+    assert optimizer._noise_multipliers() == noise_multipliers([0.5, 0.1], [8, 2], 1.0)
 
 
 # --- adaptive clipping --------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from optax import contrib as host
 from dpnoise import ParameterError, RandomnessError, audit, datasets, hazmat
 from dpnoise.backends import _jax
 from dpnoise.backends import optax as ours
-from dpnoise.backends._gradients import noisy
 from dpnoise.sgd import NoisyGradient, epsilon_spent
 
 LITTLE = 2.0**-20
@@ -263,13 +262,14 @@ def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPat
 def steps_taken(function: Callable[[jax.Array], Any]) -> int:
     """Count the steps that a program takes."""
     calls: list[int] = []
+    add_noise = NoisyGradient.add_noise
 
     def counting(*arguments: Any, **more: Any) -> Any:
         calls.append(1)
-        return noisy(*arguments, **more)
+        return add_noise(*arguments, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ours, "noisy", counting)
+        patch.setattr(NoisyGradient, "add_noise", counting)
         jax.block_until_ready(jax.jit(function)(SAME))
     return len(calls)
 
@@ -362,7 +362,7 @@ def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch)
     def fail(*_: Any, **__: Any) -> None:
         raise RandomnessError("no randomness")
 
-    monkeypatch.setattr(ours, "noisy", fail)
+    monkeypatch.setattr(NoisyGradient, "add_noise", fail)
     with pytest.raises(RandomnessError):
         released(aggregate(), SAME)
     with pytest.raises(jax.errors.JaxRuntimeError, match="no randomness"):
@@ -372,7 +372,7 @@ def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [1, 5])
 def test_both_ways_take_the_same_step(dtype: Any, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ours, "noisy", lambda sums, **more: (sums * 2.0**-31).astype(more["dtype"]))
+    monkeypatch.setattr(NoisyGradient, "add_noise", lambda _, sums, **more: (sums * 2.0**-31).astype(more["dtype"]))
     generator = np.random.default_rng(rows)
     with jax.enable_x64(dtype is np.float64):
         tree = {

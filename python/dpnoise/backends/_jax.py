@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import require
-from dpnoise._parameters import real_up
 from dpnoise.backends._xla import CustomCall, Function
-from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.extend import real_up
+from dpnoise.hazmat import Rng
 
 jax = require("jax", "optax")
 jnp = require("jax.numpy", "optax")
@@ -41,7 +41,7 @@ class Step:
         arguments: Sequence[Any],
         *,
         aliases: Mapping[int, int] | None = None,
-        rng: SeededRng | ScriptedRng | None = None,
+        rng: Rng = None,
         **attributes: Any,
     ) -> Any:
         """Take the step, or put it into the program that is traced, with the arguments of `CustomCall`.
@@ -75,20 +75,6 @@ class Step:
 def is_one_cpu() -> bool:
     """Say whether one CPU is the only device: each of several devices might make a custom call of its own."""
     return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
-
-
-def generator(**given: Any) -> SeededRng | ScriptedRng | None:
-    """Return the test generator that stands in place of a host's key or seed; refuse keys and seeds."""
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
-        if not isinstance(value, SeededRng | ScriptedRng):
-            raise ValueError(
-                f"{name} must be left out or None, since anybody who knows it can subtract the noise, or for tests a "
-                f"generator of dpnoise.hazmat, got {type(value).__name__}"
-            )
-    if len(given) > 1:
-        raise ValueError("Only one of seed or key can be specified.")
-    return next(iter(given.values()), None)
 
 
 def number(value: Any, name: str) -> float:

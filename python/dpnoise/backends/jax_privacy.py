@@ -26,8 +26,9 @@ from dpnoise._errors import ParameterError, require
 # Before the modules that need JAX alone, whose errors name another extra.
 _host: Final = require("jax_privacy.noise_addition", "jax-privacy")
 
-from dpnoise._parameters import Rng, integer  # noqa: E402
-from dpnoise.backends._jax import Step, generator, number  # noqa: E402
+from dpnoise.backends._jax import Step, number  # noqa: E402
+from dpnoise.extend import generator_for_tests, integer  # noqa: E402
+from dpnoise.hazmat import Rng  # noqa: E402
 from dpnoise.sgd import BandedToeplitz, FloatSums, IntegerSums  # noqa: E402
 
 __all__ = [
@@ -169,7 +170,7 @@ def matrix_factorization_privatizer(
     >>> noisy.dtype
     dtype('float32')
     """
-    rng = generator(prng_key=prng_key)
+    rng = generator_for_tests(prng_key=prng_key)
     if dtype is not None and not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"dtype must be a real floating-point type, got {jnp.dtype(dtype)}")
     if intermediate_strategy is not _DEFAULT:
@@ -234,7 +235,7 @@ def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
     >>> noisy.dtype
     dtype('int64')
     """
-    return _transformation(_parameters(strategy, "strategy", stddev, of_integers=True), generator(rng=rng))
+    return _transformation(_parameters(strategy, "strategy", stddev, of_integers=True), generator_for_tests(rng=rng))
 
 
 def clip_and_round_to_grid(gradient: Any, l2_clip_norm: ArrayLike, grid_scale: int) -> tuple[Any, Any]:

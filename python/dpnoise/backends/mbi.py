@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 import dpnoise
 from dpnoise import sensitivity
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import Rng, integer, real, root
+from dpnoise.extend import generator_for_tests, integer, real, root
+from dpnoise.hazmat import Rng
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
 
 __all__ = ["choose", "measure"]
 
 mbi = require("mbi", "mbi")
-
-from dpnoise.backends._jax import generator  # noqa: E402 # after the host, whose extra the error names
 
 Clique = tuple[str | int, ...]
 Spend = Callable[[Mechanism], object]
@@ -108,7 +107,7 @@ def measure(
     (2.0, (6,))
     """
     listed = _cliques_of(data, cliques)
-    generator(rng=rng)
+    generator_for_tests(rng=rng)
     square = integer(rows, "rows", _ROWS) ** 2 * sensitivity.histogram(relation) * len(listed)
     mechanism = dpnoise.DiscreteGaussian(rho=real(rho, "rho"), sensitivity=root(Fraction(square)))
     counts = [_counts(data, clique) for clique in listed]
@@ -189,7 +188,7 @@ def choose(
     ('a', 'b')
     """
     listed = _cliques_of(data, candidates, "candidates")
-    generator(rng=rng)
+    generator_for_tests(rng=rng)
     given = candidates if isinstance(candidates, Mapping) else dict.fromkeys(listed, 1)
     weights = [integer(given[clique], "every weight of candidates", _WEIGHTS) for clique in listed]
     most = integer(rows, "rows", _ROWS) * sensitivity.histogram(relation)

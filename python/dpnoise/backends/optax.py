@@ -14,15 +14,17 @@ release, with noise of its own, for each member whose gradients are its own.
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import Rng
-from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
-from dpnoise.backends._jax import Step, generator, number
+from dpnoise.backends._jax import Step, number
+from dpnoise.extend import generator_for_tests
+from dpnoise.hazmat import Rng
+from dpnoise.sgd import NoisyGradient
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
 
@@ -80,12 +82,12 @@ def differentially_private_aggregate(
     >>> noisy["weights"].shape
     (3,)
     """
-    rng = generator(key=key, seed=seed)
+    rng = generator_for_tests(seed=seed, key=key)
     host = _host_aggregate(l2_norm_clip, noise_multiplier, key=0)
     state = host.init(None)
     clip_norm, multiplier = number(l2_norm_clip, "l2_norm_clip"), number(noise_multiplier, "noise_multiplier")
     try:
-        mechanism(clip_norm, multiplier)
+        _mechanism(clip_norm, multiplier)
     except ParameterError as error:
         raise ParameterError(str(error).replace("clip_norm", "l2_norm_clip")) from None
 
@@ -136,12 +138,20 @@ def dpsgd(
     )
 
 
+def _mechanism(clip_norm: float, noise_multiplier: float) -> NoisyGradient:
+    return NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+
+
+# It keeps its noise tables, which take longer to compute than the noise of a small model, and steps repeat.
+_kept_mechanism: Final = lru_cache(maxsize=256, typed=True)(_mechanism)
+
+
 def _write_noisy_mean(
     leaves: list[NDArray[Any]], means: list[NDArray[Any]], *, clip_norm: float, noise_multiplier: float, rng: Rng = None
 ) -> None:
     (mean,) = means
-    sums = clipped_sum(leaves, clip_norm=clip_norm)
-    total = noisy(sums, clip_norm=clip_norm, noise_multiplier=noise_multiplier, dtype=mean.dtype, rng=rng)
+    mechanism = _kept_mechanism(clip_norm, noise_multiplier)
+    total = mechanism.add_noise(mechanism.clipped_sum(leaves), dtype=mean.dtype, rng=rng)
     np.divide(total, len(leaves[0]), out=mean)
 
 

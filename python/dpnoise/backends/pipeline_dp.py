@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from dpnoise import Exponential, SecureBitGenerator
 from dpnoise._errors import require
 from dpnoise.backends import pydp
-from dpnoise.backends._patch import Patch
 from dpnoise.backends.pydp._mechanisms import GridNoise
+from dpnoise.extend import Patch
 
 __all__ = ["install", "patched"]
 

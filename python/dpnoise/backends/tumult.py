@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 import dpnoise
 from dpnoise import samplers
 from dpnoise._errors import require
-from dpnoise.backends._patch import Patch
 from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.extend import Patch
 
 __all__ = ["install", "laplace", "patched", "prng", "sample_dgauss"]
 

@@ -9,6 +9,7 @@
   `BandedToeplitz` says; each example takes part as `SingleEpoch`, `MinSeparation` or `CyclicPoisson` says.
 - `FloatSums`, `IntegerSums`: such noise for sums in floating point or of integers, which another library has made.
 - `epsilon_spent`, `noise_multiplier_for`: the cost of a number of steps, and the noise for an epsilon.
+- `noise_multipliers`: the noise of layers that are clipped to norms of their own.
 
 Neighbours differ by one example, which is added or removed. The size of a batch is private; the expected batch size,
 the sampling rate and the number of steps are public.
@@ -17,7 +18,7 @@ the sampling rate and the number of steps are public.
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
 from dpnoise.sgd._correlated_gradient import CorrelatedGradient, CorrelatedGradientRun
 from dpnoise.sgd._gradients import clip_and_sum
-from dpnoise.sgd._noisy_gradient import NoisyGradient
+from dpnoise.sgd._noisy_gradient import NoisyGradient, noise_multipliers
 from dpnoise.sgd._sampling import poisson_sample
 from dpnoise.sgd._strategy import BandedToeplitz, CyclicPoisson, MinSeparation, SingleEpoch
 from dpnoise.sgd._sums import FloatSums, IntegerSums
@@ -35,5 +36,6 @@ __all__ = [
     "clip_and_sum",
     "epsilon_spent",
     "noise_multiplier_for",
+    "noise_multipliers",
     "poisson_sample",
 ]

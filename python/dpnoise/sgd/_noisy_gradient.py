@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, checked_delta, checked_level, integer
+from dpnoise._parameters import Rng, checked_delta, checked_level, integer, root
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
@@ -243,3 +244,51 @@ class NoisyGradient(GradientPrivacy):
 
     def _loss(self) -> PrivacyLoss:
         return self._loss_of_noise()
+
+
+def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
+    """Find the noise multiplier of each part of a gradient whose parts are clipped to norms of their own.
+
+    All parts get noise of the same standard deviation: ``noise_multiplier`` times the joint sensitivity, which is the
+    root of the sum of the squares of the parts' sensitivities.
+
+    Parameters
+    ----------
+    clip_norms : sequence of float
+        The largest L2 norm of each part, such as the parameters of a layer; each from 2**-80 to 2**80.
+    widths : sequence of int
+        The number of coordinates of each part; as many as there are norms.
+    noise_multiplier : float
+        The multiplier of the whole gradient; from 2**-20 to 2**11.
+
+    Returns
+    -------
+    list of float
+        A multiplier for the `NoisyGradient` of each part, rounded up. The releases of all parts together are
+        1/(2 noise_multiplier**2)-zero-concentrated differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When `NoisyGradient` refuses a norm, the multiplier, or the multiplier of a part.
+    ValueError
+        When there are more norms than widths, or fewer.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import noise_multipliers
+    >>> noise_multipliers([1.0, 1.0], [10, 10], noise_multiplier=1.0)
+    [1.4142135623730951, 1.4142135623730951]
+    """
+
+    def mechanism(norm: float, multiplier: float) -> NoisyGradient:
+        return NoisyGradient(clip_norm=norm, noise_multiplier=multiplier, expected_batch_size=1.0)
+
+    squares = [
+        Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2
+        for norm, width in zip(clip_norms, widths, strict=True)
+    ]
+    found = [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
+    for norm, multiplier in zip(clip_norms, found, strict=True):
+        mechanism(norm, multiplier)
+    return found

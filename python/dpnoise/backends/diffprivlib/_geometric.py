@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise._errors import ParameterError
-from dpnoise.backends._gaussian import gaussian, with_scale
+from dpnoise import ParameterError
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import RealNoise, as_numbers, noiseless
 from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, check_integer_bounds, fold_integers
+from dpnoise.extend import gaussian, with_scale
 
 
 class IntegerNoise(NoiseForArrays):

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
-from dpnoise import samplers
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import reals_of
+from dpnoise import ParameterError, samplers
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, fold, pure_epsilon
+from dpnoise.extend import reals_of
 
 # `patched` replaces its name in the host.
 _randomise_of_host: Final = mechanisms.Snapping.randomise

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import array_of
+from dpnoise import ParameterError
 from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.extend import array_of
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 # So many digits that a logarithm near 1 keeps enough of them for the smallest double; what overflows is infinite.

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpnoise.backends._patch import Patch
 from dpnoise.backends.diffprivlib import _geometric, _host, _laplace, _selection
 from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
 from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.extend import Patch
 
 _REPLACED: Final = (
     _selection.Binary,

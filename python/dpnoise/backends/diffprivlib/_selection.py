@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise import samplers
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import reals_of
+from dpnoise import ParameterError, samplers
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
 from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_probability
+from dpnoise.extend import reals_of
 
 
 class Binary(NoiseForArrays, mechanisms.Binary):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dpnoise._errors import ParameterError
-from dpnoise.backends import _gradients
+from dpnoise import ParameterError
 from dpnoise.backends.opacus._host import torch
+from dpnoise.sgd import NoisyGradient
 
 Tensor = Any  # torch.Tensor
 
@@ -19,12 +19,17 @@ _LARGEST: Final = 2.0**511
 _SMALLEST_EXPONENT: Final = -1000
 
 
+def mechanism(clip_norm: float, noise_multiplier: float) -> NoisyGradient:
+    """Make the mechanism of sums that are not divided."""
+    return NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+
+
 def clipped_sums(gradients: list[Tensor], clip_norm: float) -> list[Tensor]:
     """Clip each example over all tensors together, and give their sums as tensors of int64, in steps of the grid."""
     if any(tensor.device.type == "cuda" for tensor in gradients):
         return clipped_sums_on_device(gradients, clip_norm)[0]
     arrays = [_in_memory(tensor) for tensor in gradients]
-    sums = torch.from_numpy(_gradients.clipped_sum(arrays, clip_norm=clip_norm))
+    sums = torch.from_numpy(mechanism(clip_norm, 1.0).clipped_sum(arrays))
     return [
         part.reshape(tensor.shape[1:]).to(tensor.device)
         for part, tensor in zip(sums.split([_width(tensor) for tensor in gradients]), gradients, strict=True)
@@ -39,7 +44,7 @@ def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[l
     if len(set(map(len, gradients))) > 1:
         raise ParameterError("gradients must have the same number of rows in all arrays")  # their number is private
     sums = [torch.zeros(tensor.shape[1:], dtype=torch.int64, device=tensor.device) for tensor in gradients]
-    unit = 1 / _gradients.mechanism(clip_norm, 1.0).granularity  # exact, a power of two
+    unit = 1 / mechanism(clip_norm, 1.0).granularity  # exact, a power of two
     width, unclipped = sum(map(_width, gradients)), 0
     several = max(1, _NUMBERS // width)
     for first in range(0, len(gradients[0]), several):

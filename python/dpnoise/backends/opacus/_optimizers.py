@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Final
 
 import numpy as np
 
-from dpnoise import samplers
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import root
-from dpnoise.backends import _gradients
-from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device
+from dpnoise import ParameterError, samplers
+from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device, mechanism
 from dpnoise.backends.opacus._host import flags, optimizers, torch
+from dpnoise.extend import root
 from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.sgd import noise_multipliers
 
 Parts = list[tuple[list[Any], float]]
+
+# A mechanism keeps its noise tables, which take longer to compute than the noise of a small model, and steps repeat.
+_kept_mechanism: Final = lru_cache(maxsize=256, typed=True)(mechanism)
 
 
 def check_generator(given: Any, name: str) -> None:
@@ -33,7 +35,7 @@ def check_noise(max_grad_norm: Any, noise_multiplier: Any) -> None:
     norms = max_grad_norm if isinstance(max_grad_norm, list | tuple) else [max_grad_norm]
     for norm in norms:
         try:
-            _gradients.mechanism(norm.item() if isinstance(norm, torch.Tensor) else norm, noise_multiplier)
+            mechanism(norm.item() if isinstance(norm, torch.Tensor) else norm, noise_multiplier)
         except (ParameterError, TypeError) as error:
             raise type(error)(str(error).replace("clip_norm", "max_grad_norm")) from None
 
@@ -147,15 +149,13 @@ class DPOptimizer(optimizers.DPOptimizer):
         norms = [norm for _, norm in parts]
         check_noise(norms, self.noise_multiplier)
         widths = [sum(p.numel() for p in params) for params, _ in parts]
-        return _gradients.multipliers(norms, widths, self._effective_noise_multiplier())
+        return noise_multipliers(norms, widths, self._effective_noise_multiplier())
 
     def _clipped_sums(self, gradients: list[Tensor], norm: float) -> list[Tensor]:
         return clipped_sums(gradients, norm)
 
     def _noisy(self, sums: Tensor, norm: float, noise_multiplier: float, dtype: Any) -> Tensor:
-        noisy = _gradients.noisy(
-            sums.cpu().numpy(), clip_norm=norm, noise_multiplier=noise_multiplier, dtype=dtype, rng=self.generator
-        )
+        noisy = _kept_mechanism(norm, noise_multiplier).add_noise(sums.cpu().numpy(), dtype=dtype, rng=self.generator)
         return torch.from_numpy(noisy).to(sums.device)
 
 

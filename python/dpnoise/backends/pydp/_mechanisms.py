@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import real, reals_of
-from dpnoise.backends._gaussian import gaussian, with_scale
+from dpnoise import ParameterError
 from dpnoise.backends.pydp import _host
+from dpnoise.extend import gaussian, real, reals_of, with_scale
 
 # The increase over the host's noise, which covers the rounding: see the proofs.
 WIDENING: Final = 1 + 2.0**-20

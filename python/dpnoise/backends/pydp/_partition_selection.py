@@ -6,11 +6,10 @@ import math
 from statistics import NormalDist
 from typing import Any, Final
 
-from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
-from dpnoise.backends._gaussian import gaussian
+from dpnoise import ParameterError
 from dpnoise.backends.pydp import _host
 from dpnoise.backends.pydp._mechanisms import WIDENING, laplace
+from dpnoise.extend import gaussian, real
 from dpnoise.mechanisms import NoiseBuffer, TruncatedGeometric
 
 PartitionSelectionStrategyType = _host.partition_selection.PartitionSelectionStrategyType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Final
 
-from dpnoise.backends._patch import Patch
 from dpnoise.backends.pydp import _host, _mechanisms, _partition_selection
+from dpnoise.extend import Patch
 
 _REPLACED: Final = {
     _host.numerical_mechanisms: (_mechanisms, ("GaussianMechanism", "LaplaceMechanism")),
