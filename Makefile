@@ -31,8 +31,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-flwr test-long
-.PHONY: bench-tumult bench-flwr bench-oracles test-torch notebooks release-check everything check-python outputs
+.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-long
+.PHONY: bench-tumult bench-oracles test-torch notebooks release-check everything check-python outputs
+.PHONY: test-integrations test-all-integrations
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -66,9 +67,16 @@ test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests but the exa
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
 
+INTEGRATIONS := $(patsubst integrations/%/Makefile,%,$(wildcard integrations/*/Makefile))
+
+test-integrations: ## test the integrations, each in an environment of its own, but what takes 5 GB
+	@set -e; for name in $(INTEGRATIONS); do $(MAKE) --no-print-directory -C integrations/$$name gate; done
+
+test-all-integrations: ## test all integrations in full, with HOST_SAMPLES=250000 samples each, and measure them
+	@set -e; for name in $(INTEGRATIONS); do $(MAKE) -C integrations/$$name test statistical bench; done
+
 test-tumult: ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
-test-flwr: ## test the backend of Flower, in an environment with its older Typer
-test-tumult test-flwr: test-%: .venv-%/.native
+test-tumult: test-%: .venv-%/.native
 	.venv-$*/bin/python -m pytest $(wildcard tests/backends/*$**.py tests/statistical/backends/*$**.py) \
 		tests/test_readme.py -k $*
 
@@ -93,7 +101,8 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
 	$(BIN)/python -m pytest -m long tests/clients/test_collector.py --numprocesses auto
-	$(MAKE) bench bench-tumult bench-flwr bench-oracles bench-rust instructions
+	$(MAKE) test-all-integrations HOST_SAMPLES=1000000
+	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) prove FAULTS=--faults
 	$(MAKE) miri
@@ -122,7 +131,9 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/ruff format --check --config docs/ruff.toml integrations/*/*.md
 	$(BIN)/mypy python/dpnoise tests/structure/inferred_types.py
+	$(BIN)/mypy --config-file integrations/mypy.ini integrations/*/src
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
@@ -130,8 +141,7 @@ bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep thei
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
 bench-tumult: ## run the benchmarks beside Tumult Core, and keep their record
-bench-flwr: ## run the benchmarks beside Flower, and keep their record
-bench-tumult bench-flwr: bench-%: .venv-%/.native
+bench-tumult: bench-%: .venv-%/.native
 	.venv-$*/bin/python -m pytest benches/backends/bench_$*.py --benchmark-quiet --quiet --record=$*
 
 bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
@@ -170,7 +180,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 		--target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
-	rm -rf $(VENV) .venv-* target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -189,6 +199,14 @@ $(BIN)/python: | check-python
 # uv makes an environment in seconds, where pip takes up to two minutes.
 $(BIN)/maturin $(BIN)/uv: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2' 'uv>=0.13,<0.14'
+
+PYTHON_SOURCES := $(shell find python/dpnoise -type f -not -name '*.pyc' -not -name '*.so')
+
+# The wheel that integrations are tested with. What `maturin develop` compiled is not compiled again.
+target/wheel_for_tests/.dpnoise: $(NATIVE_SOURCES) $(PYTHON_SOURCES) | check-tools $(BIN)/maturin
+	rm -f target/wheel_for_tests/dpnoise-*.whl
+	$(BIN)/maturin build --release --locked --out target/wheel_for_tests
+	@touch $@
 
 $(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin $(BIN)/uv
 	. $(BIN)/activate && maturin develop --uv --release --locked

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from benches import hosts
+
 
 class Library(NamedTuple):
     """What a library does for its noise and its reports."""
@@ -41,10 +43,10 @@ LIBRARIES = {
     "optax": Library("no", "no", "JAX's Threefry with a key that the user gives; floating point"),
     "jax-privacy": Library("no", "no", "JAX's Threefry, by default with a seed of 31 bits; floating point"),
     "jax": Library("no", "no", "Threefry with a key that the user gives; floating point"),
-    "flwr": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
     "mbi": Library("no", "no", "the program's own noise, in the benchmarks NumPy's; floating point"),
     "opacus": Library("no", "no", "PyTorch's generator; floating point"),
     "torch": Library("no", "no", "Mersenne Twister; floating point"),
+    **{name: Library(**given) for name, given in hosts.LIBRARIES.items()},
 }
 
 

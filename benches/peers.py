@@ -8,6 +8,8 @@ from functools import cache, partial
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from benches import hosts
+
 Draw = Callable[[int], Any]
 Makers = dict[str, Callable[[float], Draw]]
 """For a sampler of `benches.noise`: from a scale to a function from a number of samples to the samples."""
@@ -188,8 +190,8 @@ def version(name: str) -> str:
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
-HOSTS = ("pipeline-dp", "optax", "jax-privacy", "jax", "flwr", "mbi", "opacus", "torch", "tmlt.core")
-"""Libraries whose noise only `benches.backends` times."""
+HOSTS = ("pipeline-dp", "optax", "jax-privacy", "jax", "mbi", "opacus", "torch", "tmlt.core", *hosts.LIBRARIES)
+"""Libraries whose noise only `benches.backends` and integrations time."""
 
 
 def versions() -> dict[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benches import hosts
 from benches.targets import INSTRUCTION_SETS, TARGETS, Target
 
 FOLDER = Path(__file__).parent / "records"
@@ -176,7 +177,7 @@ class Record:
 
     def keep(self) -> Path:
         """Write the record in place of the one of its kind."""
-        path = FOLDER / f"{self.kind}.json"
+        path = place(self.kind)
         path.write_text(self.to_json(), encoding="utf-8")
         return path
 
@@ -199,4 +200,12 @@ def _json(value: Any) -> str:
 
 def kept() -> dict[str, Record]:
     """Return all records by their kinds."""
-    return {path.stem: Record.from_json(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    kinds = {path.stem for path in FOLDER.glob("*.json")}
+    kinds |= {folder.name for folder in hosts.FOLDERS if (folder / "record.json").exists()}
+    return {kind: Record.from_json(place(kind).read_text(encoding="utf-8")) for kind in sorted(kinds)}
+
+
+def place(kind: str) -> Path:
+    """Return the file of the record of a kind: an integration has its own beside it."""
+    folder = hosts.FOLDER / kind
+    return folder / "record.json" if folder.is_dir() else FOLDER / f"{kind}.json"

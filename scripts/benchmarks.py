@@ -22,7 +22,7 @@ from benches.libraries import KINDS, kind_of, library
 from benches.oracle_cases import LARGE, MSE, ORACLES
 from benches.page import filled, number, report, span
 from benches.published import FELDMAN_2022_BY_EPSILON
-from benches.record import FOLDER, WHOLE, Record, Table, kept
+from benches.record import WHOLE, Record, Table, kept, place
 
 NOISE = ("Discrete Laplace", "Discrete Gaussian", "Float Laplace", "Float Gaussian")
 MIDDLE = ("k = 128", "width = 128", "num_bloombits = 128", "epsilon = 1")
@@ -51,7 +51,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     path = Path(page.file.src_uri)
     if path.parent.name != "records":
         return filled(page.file.src_uri, markdown)
-    return report(Record.from_json((FOLDER / f"{path.stem}.json").read_text(encoding="utf-8")))
+    return report(Record.from_json(place(path.stem).read_text(encoding="utf-8")))
 
 
 def pictures(record: Record, oracles: Record) -> dict[str, Callable[[], Figure]]:

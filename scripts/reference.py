@@ -43,19 +43,23 @@ def expanded(markdown: str) -> str:
 
 
 def on_config(config: Any) -> None:
-    """Read the package's sources anew for each build."""
-    global _package
-    _package = griffe.load("dpnoise", search_paths=[ROOT / "python"], allow_inspection=False)
+    """Read the sources of all packages anew for each build."""
+    global _modules
+    folders = [ROOT / "python", *ROOT.glob("integrations/*/src")]
+    loader = griffe.GriffeLoader(search_paths=folders, allow_inspection=False)
+    for package in [path.parent.name for folder in folders for path in folder.glob("*/__init__.py")]:
+        loader.load(package)
+    _modules = loader.modules_collection
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Replace the lines of private files, and those that ask for a table."""
-    folder = Path(page.file.abs_src_path).parent
+    folder = Path(page.file.abs_src_path or ROOT / "docs" / page.file.src_uri).parent  # None where a hook made the page
 
     def table(line: re.Match[str]) -> str:
         source = folder / line[1]
         named = [path for path, has_heading in shown(source.read_text(encoding="utf-8")) if not has_heading]
-        objects = [(path, _find(_package, path)) for path in named]
+        objects = [(path, _find(path)) for path in named]
         rows = [
             f"| [`{found.name}`][{path}] | {_first_line(found)} |" for path, found in objects if not found.is_module
         ]
@@ -70,8 +74,8 @@ def on_page_content(html: str, *, page: Any, files: Any, **_: Any) -> str:
     return html.replace(f"<code>{_EVERYWHERE}</code>", f'<a href="{target}">{_EVERYWHERE}</a>')
 
 
-def _find(package: griffe.Module, path: str) -> griffe.Object:
-    found = package[path.removeprefix("dpnoise.")]
+def _find(path: str, modules: Any = None) -> griffe.Object:
+    found = (modules or _modules)[path]
     return found.final_target if found.is_alias else found
 
 
@@ -88,7 +92,9 @@ class InheritedOnce(griffe.Extension):
         if pkg.path != "dpnoise":
             return
         pages = (ROOT / "docs/reference").glob("**/*.md")
-        found = [_find(pkg, path) for page in pages for path, _ in shown(page.read_text(encoding="utf-8"))]
+        found = [
+            _find(path, pkg.modules_collection) for page in pages for path, _ in shown(page.read_text(encoding="utf-8"))
+        ]
         classes = {target.path: target for target in found if target.is_class}
         for shown_class in classes.values():
             self._complete(shown_class, classes)

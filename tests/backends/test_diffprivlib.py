@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
 
 from backends.diffprivlib_cases import ALL, ARRAYS, CHOICES, UTILITY, make
-from backends.errors import error_of
 from diffprivlib import mechanisms as host
+from host_tests.errors import error_of
 
 from dpnoise import ParameterError
 from dpnoise.backends import diffprivlib as ours

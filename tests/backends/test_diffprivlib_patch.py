@@ -18,8 +18,8 @@ pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoi
 
 import diffprivlib
 from backends.diffprivlib_cases import ALL
-from backends.patches import check_blocks, check_install, holdings
 from diffprivlib import mechanisms, models, tools
+from host_tests.patches import check_blocks, check_install, holdings
 
 from dpnoise.backends import diffprivlib as ours
 from dpnoise.backends.diffprivlib import _patch, install, patched

@@ -14,8 +14,8 @@ pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]
 
 import opacus
 import torch
-from backends.errors import error_of
 from backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, parts_of
+from host_tests.errors import error_of
 from opacus import optimizers as host
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pipeline_dp", reason="needs PipelineDP: pip install 'dpnoise[pipeline-dp]'")
 
 import pipeline_dp
-from backends.patches import check_blocks, check_install, check_many_threads
+from host_tests.patches import check_blocks, check_install, check_many_threads
 from pipeline_dp import dp_computations, pipeline_backend, sampling_utils
 from pipeline_dp.aggregate_params import NormKind
 from pydp.algorithms import numerical_mechanisms, partition_selection

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
-from backends.patches import check_blocks, check_install, check_many_threads
+from host_tests.patches import check_blocks, check_install, check_many_threads
 from pydp.algorithms import numerical_mechanisms, partition_selection
 from pydp.algorithms.laplacian import BoundedMean, BoundedSum, Count, Max
 

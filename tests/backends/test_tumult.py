@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import pandas as pd
-from backends.errors import error_of
-from backends.two_samples import ALARM
+from host_tests.errors import error_of
+from host_tests.two_samples import ALARM
 from scipy import stats
 from tmlt.core.domains.numpy_domains import NumpyFloatDomain, NumpyIntegerDomain
 from tmlt.core.domains.pandas_domains import PandasSeriesDomain

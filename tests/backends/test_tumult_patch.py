@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import tmlt.core
-from backends.patches import holdings
 from engines.spark_sessions import session, skip_without_spark
+from host_tests.patches import holdings
 from tmlt.core.measurements.noise_mechanisms import AddGeometricNoise
 from tmlt.core.measurements.pandas_measurements.series import AddNoiseToSeries
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/dpnoise"
 CONVENTIONS = (ROOT / "docs/reference/conventions.md").read_text(encoding="utf-8")
 
+
 def named_docstrings_of(source: str) -> list[tuple[str, str]]:
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
@@ -24,8 +25,8 @@ def docstrings_of(source: str) -> list[str]:
 
 
 def sources() -> dict[str, str]:
-    files = sorted(PACKAGE.rglob("*.py"))
-    return {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in files}
+    files = [*PACKAGE.rglob("*.py"), *ROOT.glob("integrations/*/src/**/*.py")]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
 def docstrings() -> dict[str, list[str]]:

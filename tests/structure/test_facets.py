@@ -38,7 +38,7 @@ BACKENDS = [path.stem for path in (ROOT / "python/dpnoise/backends").glob("[a-z]
 OF_BACKENDS = [
     "CHANGELOG.md",
     "benches/backends/bench_{}.py",
-    "docs/backends/index.md",
+    "docs/integrations/index.md",
     "docs/backends/{}.md",
     "docs/guide/installation.md",
     "docs/reference/backends/index.md",

@@ -21,10 +21,11 @@ def text(name):
 def files(pattern):
     """Return the names of files of the sources, not of copies that were built."""
     names = [path.relative_to(ROOT) for path in sorted(ROOT.glob(pattern))]
-    return [str(name) for name in names if not {"dist", "target"} & {*name.parts}]
+    return [str(name) for name in names if not {"dist", "target", ".venv"} & {*name.parts}]
 
 
-READMES = ["README.md", *(name for top in ("clients", "python", "rust") for name in files(f"{top}/**/README.md"))]
+TOPS = ("clients", "integrations", "python", "rust")
+READMES = ["README.md", *(name for top in TOPS for name in files(f"{top}/**/README.md"))]
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
@@ -72,8 +73,14 @@ def is_parsed(words):
 
 
 def is_installed(words):
-    extras = re.findall(r"[\w-]+", words[1].removeprefix("."))
-    return words[0] == "install" and all(f"\n{extra} = [" in text("pyproject.toml") for extra in extras)
+    """Say whether the packages are there: that of the root with some of its extras, and those of integrations."""
+    what = [re.fullmatch(r"\.(?:\[([\w,-]+)\]|/(integrations/\w+))?", word) for word in words[1:]]
+    return words[0] == "install" and all(
+        found
+        and all(f"\n{extra} = [" in text("pyproject.toml") for extra in (found[1] or "").split(",") if extra)
+        and (not found[2] or (ROOT / found[2] / "pyproject.toml").exists())
+        for found in what
+    )
 
 
 def is_built(words):
@@ -114,6 +121,7 @@ def test_every_command_exists(name):
         "`make ffi WRONG=1`",
         "```sh\nrm -r everything\n```\n",
         "`pip install '.[cli,wrong]'`",
+        "`pip install . ./integrations/wrong`",
         "`cargo build --release --package dpnoise-wrong`",
         "`go get github.com/dpnoise/wrong`",
     ],

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.long
 pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
 
 from backends.diffprivlib_cases import ALL, CHOICES
-from backends.two_samples import ALARM, FEW, N, p_value, planted
 from diffprivlib import mechanisms as host
+from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 
 from dpnoise.backends import diffprivlib as ours
 

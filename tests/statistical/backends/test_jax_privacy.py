@@ -11,7 +11,7 @@ pytest.importorskip(
 
 import jax
 import jax.numpy as jnp
-from backends.two_samples import ALARM, N, p_value, planted
+from host_tests.two_samples import ALARM, N, p_value, planted
 from jax_privacy import noise_addition as host
 from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 

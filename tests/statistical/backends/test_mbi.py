@@ -10,7 +10,7 @@ pytestmark = pytest.mark.long
 pytest.importorskip("mbi", reason="needs mbi: pip install 'dpnoise[mbi]', with Python 3.11 or later")
 
 import mbi
-from backends.two_samples import ALARM, FEW, N
+from host_tests.two_samples import ALARM, FEW, N
 from scipy import stats
 
 import dpnoise

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.long
 pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
 
 import torch
-from backends.two_samples import ALARM, N, p_value, planted
+from host_tests.two_samples import ALARM, N, p_value, planted
 from opacus import optimizers as host
 
 from dpnoise.backends import opacus as ours

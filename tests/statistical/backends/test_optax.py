@@ -8,7 +8,7 @@ pytestmark = pytest.mark.long
 pytest.importorskip("optax", reason="needs optax: pip install 'dpnoise[optax]', with Python 3.11 or later")
 
 import jax.numpy as jnp
-from backends.two_samples import ALARM, N, p_value, planted
+from host_tests.two_samples import ALARM, N, p_value, planted
 from optax import contrib as host
 
 from dpnoise.backends import optax as ours

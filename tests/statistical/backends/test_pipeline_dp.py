@@ -10,7 +10,7 @@ pytestmark = pytest.mark.long
 pytest.importorskip("pipeline_dp", reason="needs PipelineDP: pip install 'dpnoise[pipeline-dp]'")
 
 import pipeline_dp
-from backends.two_samples import ALARM, FEW, N, p_value, planted
+from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 from pipeline_dp import aggregate_params, dp_computations, sampling_utils
 
 from dpnoise.backends.pipeline_dp import patched

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.long
 
 pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
-from backends.two_samples import ALARM, N, p_value, planted
+from host_tests.two_samples import ALARM, N, p_value, planted
 from pydp.algorithms import numerical_mechanisms, partition_selection
 
 from dpnoise.backends import pydp as ours

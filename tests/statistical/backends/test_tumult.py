@@ -8,7 +8,7 @@ pytestmark = pytest.mark.long
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import pandas as pd
-from backends.two_samples import ALARM, N, p_value, planted
+from host_tests.two_samples import ALARM, N, p_value, planted
 from tmlt.core.domains.numpy_domains import NumpyFloatDomain
 from tmlt.core.measurements.noise_mechanisms import (
     AddDiscreteGaussianNoise,

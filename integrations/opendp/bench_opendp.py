@@ -27,7 +27,7 @@ OPENDP = {
 def test_opendp(race: Any, name: str, column: str) -> None:
     import opendp.prelude as dp
 
-    from dpnoise.backends import opendp
+    import dpnoise_opendp
 
     dp.enable_features("contrib", "honest-but-curious")
     number, metric, expected = OPENDP[name]
@@ -35,7 +35,7 @@ def test_opendp(race: Any, name: str, column: str) -> None:
     vector = dp.vector_domain(atom), getattr(dp, metric)(T=number)
     space = (atom, dp.absolute_distance(T=number)) if column == "scalar" else vector
     constructor = name.partition(",")[0]
-    host, ours = (getattr(library, constructor)(*space, 10.0) for library in (dp.m, opendp))
+    host, ours = (getattr(library, constructor)(*space, 10.0) for library in (dp.m, dpnoise_opendp))
     if column == "scalar":
         pairs = {OURS: calls(ours, number(0)), "": calls(host, number(0))}
     else:
@@ -48,11 +48,11 @@ def test_opendp(race: Any, name: str, column: str) -> None:
 def test_opendp_bits(race: Any) -> None:
     import opendp.prelude as dp
 
-    from dpnoise.backends import opendp
+    import dpnoise_opendp
 
     dp.enable_features("contrib", "honest-but-curious")
     space = dp.bitvector_domain(max_weight=1), dp.discrete_distance()
-    host, ours = (library.make_randomized_response_bitvec(*space, 0.5) for library in (dp.m, opendp))
+    host, ours = (library.make_randomized_response_bitvec(*space, 0.5) for library in (dp.m, dpnoise_opendp))
 
     def work(measurement: Any, bits: int) -> tuple[Callable[[], Any], int]:
         zeros = bytes(bits // 8)

@@ -1,6 +1,6 @@
 """Predict who earns more than 50,000 dollars, by logistic regression of 100 clients of Flower, with central privacy.
 
-Run it with ``python examples/federated_adult_flwr.py``; it needs the extras ``accounting`` and ``flwr``. The clients
+It needs also the extra ``accounting`` of dpnoise. The clients
 run in this process. Each has some 208 people, and each is protected with all of its people. With ``--long`` the models
 are trained for ten splits of the people, also with Flower's own wrapper.
 """
@@ -17,8 +17,8 @@ from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import strategy as flower
 from flwr.supercore.task_identity import TaskIdentity
 
+import dpnoise_flower as exact
 from dpnoise import datasets, sgd
-from dpnoise.backends import flwr as exact
 
 CLIENTS = 100
 ROUNDS = 10

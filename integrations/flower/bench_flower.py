@@ -42,7 +42,7 @@ def message(numbers: Any) -> Any:
 def test_a_round(race: Any, column: str) -> None:
     from flwr.serverapp import strategy as host
 
-    from dpnoise.backends import flwr
+    import dpnoise_flower
 
     clients = CLIENTS[column]
     model = message(np.zeros(LONG, np.float32)).content["arrays"]
@@ -58,7 +58,7 @@ def test_a_round(race: Any, column: str) -> None:
 
         return work, LONG
 
-    pairs = {OURS: aggregation(flwr), "flwr": aggregation(host)}
+    pairs = {OURS: aggregation(dpnoise_flower), "flwr": aggregation(host)}
     race("Flower: a round", column, "ns per parameter", entrants("", pairs, moments.normal(10)), 9)
 
 
@@ -67,7 +67,7 @@ def test_a_reply(race: Any) -> None:
     from flwr.app import Context, RecordDict
     from flwr.clientapp import mod as host
 
-    from dpnoise.backends import flwr
+    import dpnoise_flower
 
     context = Context(run_id=1, node_id=1, node_config={}, state=RecordDict(), run_config={})
     sent, updates = message(np.zeros(LONG, np.float32)), np.full(LONG, 1e-15, np.float32)
@@ -76,5 +76,5 @@ def test_a_reply(race: Any) -> None:
         mod = library.LocalDpMod(clipping_norm=1.0, sensitivity=2.0, epsilon=1.0, delta=1e-5)
         return lambda: mod(sent, context, lambda *_: message(updates)).content["arrays"]["w"].numpy(), LONG
 
-    pairs = {OURS: reply(flwr), "flwr": reply(host)}
+    pairs = {OURS: reply(dpnoise_flower), "flwr": reply(host)}
     race("Flower: a reply with local privacy", "float32", "ns per parameter", entrants("", pairs, None), 9)

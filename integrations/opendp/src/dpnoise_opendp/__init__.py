@@ -20,18 +20,18 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from opendp import measurements as _host
+from opendp.domains import vector_domain as _vector_domain
+from opendp.mod import Measurement as _OpenDPMeasurement
 
-from dpnoise import Exponential, ReportNoisyMax, samplers
-from dpnoise._errors import ParameterError, require
+from dpnoise import Exponential, ParameterError, ReportNoisyMax, samplers
 
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 
-_host = require("opendp.measurements", "opendp")
-_vector_domain = require("opendp.domains", "opendp").vector_domain
 # Imported by name, since a program may put the functions below under these names.
 _CONSTRUCTORS: Final = {name: getattr(_host, name) for name in __all__}
 _make_user_measurement: Final = _host.make_user_measurement
-_Measurement: Final[Any] = require("opendp.mod", "opendp").Measurement
+_Measurement: Final[Any] = _OpenDPMeasurement
 
 # The finest grid has this many steps in the noise's scale, or up to twice as many.
 _FINENESS: Final = 40

@@ -16,19 +16,17 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+from flwr import app
+from flwr.clientapp import mod as mods
+from flwr.clientapp.mod import centraldp_mods as failures
+from flwr.serverapp import strategy as strategies
+from flwr.serverapp.strategy import strategy_utils as checks
 from numpy.typing import NDArray
 
-from dpnoise._errors import ParameterError, require
-from dpnoise.mechanisms import DiscreteGaussian
+from dpnoise import DiscreteGaussian, ParameterError
 from dpnoise.sgd import NoisyGradient
 
 __all__ = ["DifferentialPrivacyServerSideFixedClipping", "LocalDpMod"]
-
-app = require("flwr.app", "flwr")
-strategies: Any = require("flwr.serverapp.strategy", "flwr")
-checks = require("flwr.serverapp.strategy.strategy_utils", "flwr")
-mods: Any = require("flwr.clientapp.mod", "flwr")
-failures = require("flwr.clientapp.mod.centraldp_mods", "flwr")
 
 _log: Final = logging.getLogger("flwr")
 _NEED_EACH_REPLY: Final = (
@@ -86,7 +84,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
     Examples
     --------
     >>> from flwr.serverapp.strategy import FedAvg
-    >>> from dpnoise.backends.flwr import DifferentialPrivacyServerSideFixedClipping
+    >>> from dpnoise_flower import DifferentialPrivacyServerSideFixedClipping
     >>> strategy = DifferentialPrivacyServerSideFixedClipping(
     ...     FedAvg(), noise_multiplier=1.1, clipping_norm=0.5, num_sampled_clients=100
     ... )
@@ -195,7 +193,7 @@ class LocalDpMod(mods.LocalDpMod):
     Examples
     --------
     >>> from flwr.clientapp import ClientApp
-    >>> from dpnoise.backends.flwr import LocalDpMod
+    >>> from dpnoise_flower import LocalDpMod
     >>> client = ClientApp(mods=[LocalDpMod(clipping_norm=1.0, sensitivity=2.0, epsilon=4.0, delta=1e-6)])
     """
 

@@ -4,18 +4,13 @@ import logging
 
 import numpy as np
 import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("flwr", reason="Flower needs an environment of its own: make test-flwr")
-
-from backends.two_samples import ALARM, N, p_value, planted
 from flwr.app import Array, ArrayRecord, Context, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp import mod as host_mods
 from flwr.serverapp import strategy as host
 from flwr.supercore.task_identity import TaskIdentity
+from host_tests.two_samples import ALARM, N, p_value, planted
 
-from dpnoise.backends import flwr as ours
+import dpnoise_flower as ours
 
 # Both draw arrays, so that a million samples take no time.
 N = max(N, 1_000_000)

@@ -1,16 +1,11 @@
 """The samples of OpenDP's measurements against those of ours."""
 
 import numpy as np
-import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
-
 import opendp.prelude as dp
-from backends.two_samples import ALARM, FEW, N, p_value, planted
+import pytest
+from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 
-from dpnoise.backends import opendp as ours
+import dpnoise_opendp as ours
 
 
 @pytest.fixture

@@ -1,0 +1,163 @@
+"""Each integration stands in its folder: what it has, what it may import, and what the other places say of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from benches.hosts import FOLDERS, HOSTS, Host, project
+from benches.page import number
+from benches.record import Record, kept
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {folder: f"dpnoise_{folder.name}" for folder in FOLDERS}
+INDEX = (ROOT / "docs/integrations/index.md").read_text(encoding="utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+VERSION = re.findall(r'(?m)^version = "(.+)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"))[0]
+of_each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+of_each_host = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
+
+
+# --- what a folder has -----------------------------------------------------------------------------------------------
+
+
+@of_each
+def test_a_folder_is_complete(folder: Path) -> None:
+    assert (folder / "src" / PACKAGES[folder] / "py.typed").exists()
+    assert (folder / "Makefile").read_text(encoding="utf-8").endswith("include ../integration.mk\n")
+    assert {"README.md", "record.json"} <= {path.name for path in folder.iterdir()}
+    assert list(folder.glob("bench_*.py"))
+    assert {"test_distributions.py"} < {path.name for path in folder.glob("tests/test_*.py")}
+    given = project(folder)["project"]
+    assert given["name"] == f"dpnoise-{folder.name}"
+    next_version = f"0.{int(VERSION.split('.')[1]) + 1}"
+    assert f"dpnoise>={VERSION}rc1,<{next_version}" in given["dependencies"]
+
+
+def code(page: Path) -> list[str]:
+    blocks: list[str] = re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8"))
+    return blocks
+
+
+@of_each_host
+def test_code_of_the_page_fits_80_columns(host: Host) -> None:
+    assert code(host.folder / host.page)
+    lines = [line for block in code(host.folder / host.page) for line in block.splitlines()]
+    assert [line for line in lines if len(line) > 80] == []
+
+
+# --- what it imports -------------------------------------------------------------------------------------------------
+
+
+def private(source: str, packages: set[str]) -> list[str]:
+    """List the private names of dpnoise, and all of other integrations, that a file uses."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                used = [f"{module}.{one.name}" for one in names]
+            case ast.Import(names=names):
+                used = [one.name for one in names]
+            case ast.Attribute():
+                used = [ast.unparse(node)]
+            case _:
+                continue
+        for name in used:
+            top, *parts = name.split(".")
+            if top in packages or (top == "dpnoise" and any(re.match("_(?!_)", part) for part in parts)):
+                found.append(name)
+    return found
+
+
+@of_each
+def test_an_integration_uses_public_names_only(folder: Path) -> None:
+    others = {package for place, package in PACKAGES.items() if place != folder}
+    patterns = ("src/**/*.py", "tests/**/*.py", "examples/*.py", "bench_*.py")
+    files = [path for pattern in patterns for path in folder.glob(pattern)]
+    assert len(files) >= 4
+    found = {path: private(path.read_text(encoding="utf-8"), others) for path in files}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from dpnoise._errors import require",
+        "from dpnoise.sgd import _gradients",
+        "import dpnoise.sgd._gradients",
+        "def f():\n    from dpnoise import _native",
+        "import dpnoise\ndpnoise._errors.require",
+        "from dpnoise_other import make",
+    ],
+)
+def test_a_private_name_is_noticed(line: str) -> None:
+    assert len(private(line, {"dpnoise_other"})) >= 1
+    assert private("from dpnoise import __version__, sgd\nimport dpnoise_flower", {"dpnoise_other"}) == []
+
+
+# --- what the other places say ---------------------------------------------------------------------------------------
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def wrong(host: Host, index: str = INDEX, changelog: str = CHANGELOG) -> set[str]:
+    """Say what contradicts the folder: its pins, its page, its record, the table of integrations, CHANGELOG.md."""
+    pinned = [
+        re.match(rf"{host.package}>=([\d.]+),<([\d.]+)", one) for one in project(host.folder)["project"]["dependencies"]
+    ]
+    bounds = [(found[1], found[2]) for found in pinned if found]
+    page = (host.folder / host.page).read_text(encoding="utf-8")
+    record = kept()[host.folder.name]
+    row = re.search(rf"(?m)^\| \[{re.escape(host.title)}\]\({host.name}\.md\), (\S+) \|.*\| (.+) \| (.+) \|$", index)
+    found = set()
+    if not any(numbers(low) <= numbers(host.tested) < numbers(high) for low, high in bounds):
+        found.add("pin")
+    if host.tested not in page:
+        found.add("page")
+    counts = re.search(r"(?m)^\| .* \| of (\d+) \|\n\| -.*\n\| pass .* \| (\d+) \|\n\| pass .* \| (\d+)\b", page)
+    if counts and host.passed != f"{counts[2]} of {counts[1]} / {counts[3]} of {counts[1]}":
+        found.add("tests")
+    if record.versions.get(host.package) != host.tested:
+        found.add("record")
+    if row is None or (row[1], row[2]) != (host.tested, host.passed):
+        found.add("row")
+    if row is not None and row[3] not in measured(record, host.package):
+        found.add("times")
+    if host.imported not in changelog:
+        found.add("changelog")
+    return found
+
+
+def measured(record: Record, host: str) -> set[str]:
+    return {
+        f"{number(amounts[column])} / {number(table.amounts[record.ours][column])}"
+        for table in record.tables.values()
+        for entrant, amounts in table.amounts.items()
+        if entrant.startswith(host) and record.ours in table.amounts
+        for column in amounts
+    }
+
+
+@of_each_host
+def test_the_other_places_say_what_the_folder_says(host: Host) -> None:
+    assert wrong(host) == set()
+
+
+def test_each_row_of_the_table_has_a_folder() -> None:
+    rows = set(re.findall(r"(?m)^\| \[.*?\]\((\w+)\.md\), ", INDEX))
+    assert rows == {host.name for host in HOSTS}
+
+
+@of_each_host
+def test_what_is_out_of_date_is_noticed(host: Host) -> None:
+    assert wrong(host, changelog="") == {"changelog"}
+    assert wrong(host, index="") == {"row"}
+    assert wrong(host, INDEX.replace(f", {host.tested} |", ", 0.0.1 |")) == {"row"}
+    assert wrong(host, re.sub(r"\| [^|]+ \|$", "| 5 / 4 |", INDEX, flags=re.MULTILINE)) == {"times"}
+    assert wrong(host._replace(tested="99.0")) == {"pin", "page", "record", "row"}
+    assert {"row"} <= wrong(host._replace(passed="1 of 2 / 3 of 4")) <= {"row", "tests"}
