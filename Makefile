@@ -32,7 +32,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-long
-.PHONY: bench-tumult bench-oracles test-torch notebooks release-check everything check-python outputs
+.PHONY: bench-tumult bench-oracles test-torch notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations
 
 help: ## show this list
@@ -162,6 +162,9 @@ docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as er
 outputs: $(VENV)/.native $(VENV)/.extra-test-engines .venv-tumult/.native ## run the code of the pages, and show what it prints (needs Java 17)
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python scripts/page_outputs.py
 	.venv-tumult/bin/python scripts/page_outputs.py docs/backends/tumult.md
+
+figures: ## print the figures of the layout: places of an integration, files of a noise, lines of each tenant (Python 3.11)
+	$(PYTHON) tools/figures.py
 
 notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
 	$(PYTHON) scripts/notebooks.py dist/notebooks
