@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST_SOURCES := $(shell find rust -type f -not -name '*.pyc' -not -path 'rust/ffi/*')
+RUST_SOURCES := $(shell find rust -type f -not -name '*.pyc')
 INSTALL := $(BIN)/uv pip install --quiet --python
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(RUST_SOURCES)
 
@@ -122,8 +122,8 @@ constant-time: | check-constant-time-tools ## check that time and addresses do n
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
-	cargo fmt --manifest-path rust/ffi/fuzz/Cargo.toml --check
-	cargo metadata --format-version 1 --locked --manifest-path rust/ffi/fuzz/Cargo.toml > /dev/null
+	cargo fmt --manifest-path clients/c/fuzz/Cargo.toml --check
+	cargo metadata --format-version 1 --locked --manifest-path clients/c/fuzz/Cargo.toml > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --workspace --all-targets --locked -- --cfg dpnoise_secrecy -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

@@ -23,7 +23,7 @@ LIBRARY = $(abspath $(PREFIX))/lib
 ffi: | check-tools ## build the C library, FEATURES=client,collector,noise, and install it in PREFIX=target/ffi
 	scripts/install_ffi.sh $(abspath $(PREFIX)) $(FEATURES)
 
-header: | check-tools ## write clients/c/dpnoise.h from rust/ffi
+header: | check-tools ## write clients/c/dpnoise.h from the Rust sources beside it
 	DPNOISE_WRITE_HEADER=1 cargo test --package dpnoise-ffi --test all --locked header::
 
 web: | check-tools ## build the npm package for browsers and node in clients/web/dist (needs binaryen; PROTOCOLS="a b" for a small one)

@@ -56,7 +56,7 @@ build() { # build FEATURE FILE
         --profile web --locked
     built=${CARGO_TARGET_DIR:-target}/$target/web
     # getrandom's function, and addresses of the linker, are no business of the host.
-    exports=$(sed -n 's/^pub .*extern "C" fn \(dpnoise_[a-z_]*\).*/\1/p' rust/ffi/src/*.rs)
+    exports=$(sed -n 's/^pub .*extern "C" fn \(dpnoise_[a-z_]*\).*/\1/p' clients/c/src/*.rs)
     {
         echo '[{"name": "host", "root": true, "reaches": ["memory"'
         for name in $exports; do echo ", \"$name\""; done

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+CRATES = ["rust/*", "clients/c"]
+
 HIGH = 2  # never each other
 LAYERS = {
     **dict.fromkeys(["params", "error", "instruction_set", "generator"], 0),
@@ -125,7 +127,7 @@ def check_layers(root: Path) -> Iterator[str]:
 
 def check_circles(root: Path) -> Iterator[str]:
     """Yield a circle of files of each crate that has one."""
-    for source in sorted(root.glob("rust/*/src")):
+    for source in sorted(source for crate in CRATES for source in root.glob(f"{crate}/src")):
         graph = {module: imported - {()} for module, imported in arrows(source, tests=False).items() if module}
         try:
             TopologicalSorter(graph).prepare()
@@ -136,7 +138,7 @@ def check_circles(root: Path) -> Iterator[str]:
 
 def check_unsafe(root: Path) -> Iterator[str]:
     """Yield every ``unsafe fn`` that does not say what its callers owe."""
-    for file in sorted((root / "rust").rglob("*.rs")):
+    for file in sorted(file for crate in CRATES for file in root.glob(f"{crate}/**/*.rs")):
         source = file.read_text(encoding="utf-8")
         code, lines = code_of(source), source.split("\n")
         for match in _UNSAFE_FN.finditer(code):

@@ -39,7 +39,7 @@ FIND_SECONDS = 60
 
 
 class Target(NamedTuple):
-    """A fuzzer of `rust/ffi/fuzz/fuzz_targets`."""
+    """A fuzzer of `clients/c/fuzz/fuzz_targets`."""
 
     longest: int
     """The most bytes of an input."""
@@ -48,7 +48,7 @@ class Target(NamedTuple):
     declaration: str
     """How the file declares it."""
     planted: dict[str, str]
-    """What the fuzzer plants, by way of `rust/ffi/fuzz/src/planted.rs`, and how it is found."""
+    """What the fuzzer plants, by way of `clients/c/fuzz/src/planted.rs`, and how it is found."""
 
 
 TARGETS = {
@@ -66,7 +66,7 @@ TARGETS = {
     ),
     "bytes": Target(
         4096,
-        "rust/ffi/fuzz/src/bytes.rs",
+        "clients/c/fuzz/src/bytes.rs",
         r'Kind \{ name: "(\w+)"',
         {
             "probabilities-unchecked": "a specification has two forms",
@@ -99,7 +99,7 @@ def build() -> Path:
     # With a target of its own, what runs at compile time is not instrumented.
     command = ["cargo", "build", "--release", "--locked", "--target", host, "--target-dir", str(FOLDER)]
     own = {"RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": " ".join(FLAGS)}
-    subprocess.run(command, cwd=ROOT / "rust/ffi/fuzz", env=os.environ | own, check=True)
+    subprocess.run(command, cwd=ROOT / "clients/c/fuzz", env=os.environ | own, check=True)
     return FOLDER / host / "release"
 
 

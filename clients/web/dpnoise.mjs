@@ -1,6 +1,6 @@
 // The client of dpnoise for browsers and node: reports with local differential privacy, made on the device.
 //
-// All that touches a value is Rust, compiled to WebAssembly from rust/ffi. This file passes memory and randomness, and
+// All that touches a value is Rust, compiled to WebAssembly from clients/c. This file passes memory and randomness, and
 // turns handles into objects. It has no dependencies and needs no bundler. dpnoise.d.ts documents it.
 
 const ABI_VERSION = 1;

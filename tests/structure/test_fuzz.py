@@ -30,7 +30,7 @@ def fuzzer(folder: Path, *, reached: list[str], found: dict[str, str]) -> Path:
 
 
 def test_every_fault_of_the_harness_is_planted() -> None:
-    sources = "".join(file.read_text() for file in (ROOT / "rust/ffi/fuzz/src").glob("*.rs"))
+    sources = "".join(file.read_text() for file in (ROOT / "clients/c/fuzz/src").glob("*.rs"))
     assert set(re.findall(r'planted::is\("([\w-]+)"\)', sources)) == {
         fault for target in fuzz.TARGETS.values() for fault in target.planted
     }

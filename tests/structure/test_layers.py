@@ -219,8 +219,10 @@ def test_no_circle_of_rust_files(tmp_path, files):
     ],
 )
 def test_unsafe_function_without_a_contract(tmp_path, text):
-    (violation,) = plant(tmp_path, {"rust/kernels/src/avx2.rs": text})
-    assert "Safety section" in violation
+    planted = ["clients/c/src/memory.rs", "rust/kernels/src/avx2.rs"]
+    violations = plant(tmp_path, dict.fromkeys(planted, text))
+    assert [violation.partition(":")[0] for violation in violations] == planted
+    assert all("Safety section" in violation for violation in violations)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def is_installed(words):
 
 
 def is_built(words):
-    packages = [text(manifest) for manifest in files("rust/*/Cargo.toml")]
+    packages = [text(manifest) for manifest in files("*/*/Cargo.toml")]
     return words[:3] == ["build", "--release", "--package"] and any(f'name = "{words[3]}"' in one for one in packages)
 
 

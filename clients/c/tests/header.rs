@@ -14,7 +14,7 @@ fn the_header_is_what_the_sources_say() {
     // Rust's heading for what callers promise is Doxygen's @pre.
     let text = String::from_utf8(text).unwrap().replace(" * # Safety\n * ", " * @pre ");
 
-    let header = Path::new(root).join("../../clients/c/dpnoise.h");
+    let header = Path::new(root).join("dpnoise.h");
     if env::var_os("DPNOISE_WRITE_HEADER").is_some() {
         fs::write(&header, &text).unwrap();
     }

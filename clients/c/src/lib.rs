@@ -1,6 +1,6 @@
 //! The C interface of dpnoise: reports of local protocols from a specification, their collection, and noise.
 //!
-//! `clients/c/dpnoise.h` is made from this crate. Compiled for wasm32 it is the module of `clients/web`.
+//! `dpnoise.h` is made from this crate. Compiled for wasm32 it is the module of `clients/web`.
 //!
 //! | module | what | feature |
 //! | --- | --- | --- |

@@ -477,7 +477,7 @@ fn replace(wrong: impl Fn(Kind) -> Vec<Wrong>, check: impl Fn(&str, &str, Kind, 
 
 #[test]
 fn the_table_has_every_function_of_the_header() {
-    let header = include_str!("../../../clients/c/dpnoise.h");
+    let header = include_str!("../dpnoise.h");
     let mut declared: Vec<&str> = header
         .lines()
         .filter_map(|line| line.strip_prefix("dpnoise_status ")?.split_once('('))
