@@ -58,7 +58,7 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 test-python test-long statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
-	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --ignore=tests/clients \
+	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines \
 		--numprocesses auto --dist worksteal
 
 test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests but the examples, with as many samples as find the planted faults
@@ -91,7 +91,7 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 		tests/security/test_subsample_and_aggregate_privacy.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
 	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
-		tests/clients/test_browser_to_count.py --numprocesses auto --dist worksteal
+		clients/web/tests/test_browser_to_count.py --numprocesses auto --dist worksteal
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
 	$(RUST_TESTS) --test all -- --ignored --nocapture
@@ -100,7 +100,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	.ci/run
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
-	$(BIN)/python -m pytest -m long tests/clients/test_collector.py --numprocesses auto
+	$(BIN)/python -m pytest -m long clients/web/tests/test_collector.py --numprocesses auto
 	$(MAKE) test-all-integrations HOST_SAMPLES=1000000
 	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600

@@ -33,7 +33,7 @@ build-clients: $(CLIENTS:%=client-%)
 
 test-clients: build-clients $(OWN_TESTS:%=test-%) $(VENV)/.native $(VENV)/.extra-test
 test-clients: docs ## test the clients in CLIENTS="c cpp go java node chromium firefox", each with its tools, and the playground
-	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' tests/clients \
+	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' clients \
 		--numprocesses auto --dist loadfile
 
 # --- C and C++ --------------------------------------------------------------------------------------------------------
@@ -41,8 +41,8 @@ test-clients: docs ## test the clients in CLIENTS="c cpp go java node chromium f
 STRICT := -O2 -Wall -Wextra -Werror -pedantic
 LINKED = $$(PKG_CONFIG_PATH=$(LIBRARY)/pkgconfig pkg-config --cflags --libs dpnoise) -Wl,-rpath,$(LIBRARY)
 
-vpath %.c clients/c tests/clients/c
-vpath %.cpp clients/c tests/clients/c
+vpath %.c clients/c clients/c/tests
+vpath %.cpp clients/c clients/c/tests
 
 client-c: $(addprefix $(BUILT)/c/,runner example_report example_noise)
 
@@ -64,11 +64,10 @@ GO = PKG_CONFIG_PATH=$(LIBRARY)/pkgconfig CGO_LDFLAGS=-Wl,-rpath,$(LIBRARY) \
 	CGO_ENABLED=1 GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local go
 
 client-go: ffi | check-go-tools
-	cd tests/clients/go && $(GO) build -o $(abspath $(BUILT)/go/runner) .
+	cd clients/go && $(GO) build -o $(abspath $(BUILT)/go/runner) ./internal/runner
 
 test-go: client-go ## check and test the Go package (needs Go 1.19 and pkg-config)
-	@badly=$$(gofmt -l clients/go tests/clients/go) && test -z "$$badly" || { echo "gofmt -w" $$badly >&2; exit 1; }
-	cd tests/clients/go && $(GO) vet .
+	@badly=$$(gofmt -l clients/go) && test -z "$$badly" || { echo "gofmt -w" $$badly >&2; exit 1; }
 	cd clients/go && $(GO) vet ./... && $(GO) test -race -count=1 ./...
 
 # --- Java -------------------------------------------------------------------------------------------------------------
@@ -83,7 +82,7 @@ client-java: ffi | check-java-tools check-jna
 	rm -rf $(JAVA) && mkdir -p $(JAVA)
 	$(JAVAC) -cp $(JNA) -d $(JAVA)/classes clients/java/src/io/github/dpnoise/*.java
 	jar --create --file $(JAVA)/dpnoise.jar -C $(JAVA)/classes .
-	$(JAVAC) -cp $(JAVA)/dpnoise.jar -d $(JAVA)/tests tests/clients/java/Runner.java
+	$(JAVAC) -cp $(JAVA)/dpnoise.jar -d $(JAVA)/tests clients/java/test/Runner.java
 	printf '#!/bin/sh\nexec %s Runner\n' '$(RUN_JAVA)' > $(JAVA)/runner && chmod +x $(JAVA)/runner
 
 test-java: client-java ## check and test the Java classes (needs Java 17 and JNA)

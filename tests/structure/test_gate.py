@@ -22,8 +22,9 @@ def test_a_write_outside_of_an_object_is_noticed() -> None:
 def test_every_long_test_is_run() -> None:
     makefile = (ROOT / "Makefile").read_text()
     recipes = re.findall(r"^(?:statistical|everything):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
-    run = [ROOT / path for recipe in recipes for path in re.findall(r"tests/[\w/.]+", recipe)]
-    marked = [file for file in ROOT.glob("tests/**/test_*.py") if "mark.long" in file.read_text(encoding="utf-8")]
+    run = [ROOT / path for recipe in recipes for path in re.findall(r"(?:tests|clients)/[\w/.]+", recipe)]
+    files = [*ROOT.glob("tests/**/test_*.py"), *ROOT.glob("clients/**/test_*.py")]
+    marked = [file for file in files if "mark.long" in file.read_text(encoding="utf-8")]
     marked.remove(Path(__file__))
-    assert ROOT / "tests/statistical/test_audit.py" in marked
+    assert {ROOT / "tests/statistical/test_audit.py", ROOT / "clients/web/tests/test_collector.py"} < {*marked}
     assert [file for file in marked if not any(file.is_relative_to(path) for path in run)] == []

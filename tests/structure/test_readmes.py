@@ -97,7 +97,7 @@ CHECKS = {
     "npm": lambda words: (
         words == ["install", "./clients/web/dist"] and f"dist={words[1][2:]}\n" in text("scripts/build_web.sh")
     ),
-    # tests/clients/test_c.py runs these.
+    # clients/c/tests/test_c.py runs these.
     **dict.fromkeys(("cc", "c++", "pkg-config", "sed"), lambda _: True),
 }
 

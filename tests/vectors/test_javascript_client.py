@@ -1,4 +1,4 @@
-"""The client in JavaScript of examples/clients, which takes all that it does from the page on the wire format."""
+"""The client in JavaScript of the examples, which takes all that it does from the page on the wire format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpnoise import local
 from scripts import make_wire_examples
 from tests.vectors import local_spec
 
-CLIENT = Path(__file__).parents[2] / "examples/clients/report.mjs"
+CLIENT = Path(__file__).parents[2] / "examples/report.mjs"
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node, which runs the client in JavaScript, is not installed")
 

@@ -16,7 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** The tests of the Java client that need no other program; `tests/clients` compares what it makes with Python. */
+/** The tests of the Java client that need no other program; `clients/shared` compares what it makes with Python. */
 final class Tests {
     static final String UNARY = "{\"epsilon\":1.0,\"k\":15,\"p\":1024,\"planes\":11,"
             + "\"protocol\":\"optimized_unary_encoding\",\"q\":551,\"version\":1}";

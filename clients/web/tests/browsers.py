@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.clients.runners import REQUIRED, ROOT
+from clients.shared.runners import REQUIRED, ROOT
 
 CLIENT: Final = ROOT / "clients/web/dist"
 TIMEOUT: Final = 300.0  # seconds: for a browser that shares a slow machine with others

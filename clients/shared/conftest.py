@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clients.cases import part_of
-from tests.clients.runners import LANGUAGES, REQUIRED, Runner
+from clients.shared.cases import part_of
+from clients.shared.runners import LANGUAGES, REQUIRED, Runner
 
 
 @pytest.fixture(scope="session", params=LANGUAGES)

@@ -12,10 +12,10 @@ import pytest
 
 from dpnoise import local
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CLIENT = ROOT / "clients/web"
 DIST = CLIENT / "dist"
-TESTS = ROOT / "tests/clients/web"
+TESTS = CLIENT / "tests"
 needs_client = pytest.mark.skipif(
     not (DIST / "dpnoise-collector.wasm").is_file(), reason="the client for the web is not there: make web"
 )
@@ -28,9 +28,9 @@ def needs(program: str) -> pytest.MarkDecorator:
 
 def in_node(folder: Path, test: str = "", right: str = "", wrong: str = "") -> subprocess.CompletedProcess[str]:
     """Run all tests of node, or one, on a copy of the client in `folder`, in which something is wrong."""
-    for part, source in (("clients/web/dist", DIST), ("tests/clients/web", TESTS)):
+    for part, source in (("clients/web/dist", DIST), ("clients/web/tests", TESTS)):
         shutil.copytree(source, folder / part)
-    (folder / "tests/vectors").mkdir()
+    (folder / "tests/vectors").mkdir(parents=True)
     shutil.copy(ROOT / "tests/vectors/local.json", folder / "tests/vectors")
     module = (CLIENT / "dpnoise.mjs").read_text(encoding="utf-8")
     assert not right or module.count(right) == 1, right
@@ -38,7 +38,7 @@ def in_node(folder: Path, test: str = "", right: str = "", wrong: str = "") -> s
         module.replace(right, wrong) if right else module, encoding="utf-8"
     )
     chosen = [f"--test-name-pattern=^{re.escape(test)}$"] if test else []
-    command = ["node", "--expose-gc", "--test", *chosen, str(folder / "tests/clients/web/client.test.mjs")]
+    command = ["node", "--expose-gc", "--test", *chosen, str(folder / "clients/web/tests/client.test.mjs")]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.clients import cases
-from tests.clients.runners import Runner
+from clients.shared import cases
+from clients.shared.runners import Runner
 
 Ask = Callable[[str], str]
 

@@ -1,11 +1,11 @@
-// What the client for the web must do beyond what all clients must: node --expose-gc --test tests/clients/web/
+// What the client for the web must do beyond what all clients must: node --expose-gc --test clients/web/tests/
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const dist = new URL("../../../clients/web/dist/", import.meta.url);
-const vectors = JSON.parse(readFileSync(new URL("../../vectors/local.json", import.meta.url), "utf-8"));
+const dist = new URL("../dist/", import.meta.url);
+const vectors = JSON.parse(readFileSync(new URL("../../../tests/vectors/local.json", import.meta.url), "utf-8"));
 
 // The memory of each module that is started, to see what stays in it.
 const memories = [];

@@ -1,4 +1,4 @@
-// The runner of the Go client: it answers the commands of tests/clients, one on each line.
+// The runner of the Go client: it answers the commands of clients/shared, one on each line.
 package main
 
 import (

@@ -14,12 +14,12 @@ import pytest
 pytest.importorskip("fcntl", reason="the collector needs a POSIX system")
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
+from clients.web.examples import collector
+from clients.web.tests.bounds import bounds
+from clients.web.tests.browsers import BROWSERS, CLIENT, ROOT, Failed, Site, needs_client
+from clients.web.tests.collecting import Collector
 from dpnoise import local
 from dpnoise.cli import main
-from examples.clients import collector
-from tests.clients.bounds import bounds
-from tests.clients.browsers import BROWSERS, CLIENT, ROOT, Failed, Site, needs_client
-from tests.clients.collecting import Collector
 
 pytestmark = needs_client
 
@@ -30,7 +30,7 @@ PROTOCOL = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
 def site(tmp_path: Path) -> Iterator[Site]:
     """Serve the client, and beside it what a page does with it."""
     shutil.copytree(CLIENT, tmp_path / "page")
-    shutil.copy(ROOT / "examples/clients/page.mjs", tmp_path / "page")
+    shutil.copy(ROOT / "clients/web/examples/page.mjs", tmp_path / "page")
     with Site({"page": tmp_path / "page"}) as served:
         yield served
 

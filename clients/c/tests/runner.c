@@ -1,4 +1,4 @@
-/* Answers the tests of clients, in C. tests/clients/cases.py describes the lines. */
+/* Answers the tests of clients, in C. clients/shared/cases.py describes the lines. */
 
 #define _POSIX_C_SOURCE 200809L /* getline, clock_gettime */
 

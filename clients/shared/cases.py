@@ -60,7 +60,7 @@ from scripts.make_local_vectors import random_bytes
 from tests.vectors import local_spec
 
 VECTORS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "vectors/local.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "tests/vectors/local.json").read_text(encoding="utf-8")
 )
 STATUSES = ("parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation")
 
@@ -289,7 +289,7 @@ def of_people() -> Iterator[Case]:
         (local.PrefixExtension(epsilon=16.0, bits=20, step=8, rows=8, width=64), [987_654, 321] * 200),
     ):
         messages = protocol.messages(protocol.perturb(values, rng=SeededRng(7)))
-        yield from others(protocol, [message.hex() for message in messages], f"people-{protocol._family}")
+        yield from others(protocol, [message.hex() for message in messages], f"people-{type(protocol).__name__}")
     # Reports that support all values, more of which are frequent than clients have room for at first.
     every = local.PrefixExtension(epsilon=4.0, bits=10, step=10, rows=16, width=8)
     reports = np.repeat(np.arange(16) * 8 * 2, 4).astype(np.uint8)[:, None]

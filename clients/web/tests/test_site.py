@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from clients.shared.runners import REQUIRED, ROOT
+from clients.web.tests.bounds import bounds
+from clients.web.tests.browsers import BROWSERS, Site, needs_client
 from scripts import make_playground
-from tests.clients.bounds import bounds
-from tests.clients.browsers import BROWSERS, Site, needs_client
-from tests.clients.runners import REQUIRED, ROOT
 
 SITE = ROOT / "site"
 WIDTHS = {"phone": 390, "desktop": 1440}

@@ -1,6 +1,6 @@
 """A small collector: devices and browsers post messages, and files appear that ``dpnoise estimate --messages`` counts.
 
-    python examples/clients/collector.py spec.json inbox --origin https://survey.example
+    python clients/web/examples/collector.py spec.json inbox --origin https://survey.example
 
 GET /specification
     The specification, byte for byte as it is in its file.

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import cases
-from tests.clients.browsers import BROWSERS, ROOT, Failed, Site, needs_client
-from tests.clients.cases import part_of
+from clients.shared import cases
+from clients.shared.cases import part_of
+from clients.web.tests.browsers import BROWSERS, ROOT, Failed, Site, needs_client
 
 ANSWERS = """
-import { answer } from "/tests/clients/web/runner.mjs";
+import { answer } from "/clients/web/tests/runner.mjs";
 export default async (lines) => {
   const answers = [];
   for (const line of lines) answers.push(await answer(line));
@@ -25,7 +25,7 @@ export default async (lines) => {
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     """Serve the client and its tests."""
-    with Site({"clients": ROOT / "clients", "tests": ROOT / "tests"}) as served:
+    with Site({"clients": ROOT / "clients"}) as served:
         yield served
 
 

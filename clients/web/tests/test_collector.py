@@ -1,4 +1,4 @@
-"""The collector of examples/clients: what it takes and refuses, and what a kill leaves."""
+"""The collector of the examples: what it takes and refuses, and what a kill leaves."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import pytest
 
 pytest.importorskip("fcntl", reason="the collector needs a POSIX system")
 
+from clients.web.examples import collector
+from clients.web.tests.collecting import Collector
 from dpnoise import local
 from dpnoise.hazmat import SeededRng
-from examples.clients import collector
-from tests.clients.collecting import Collector
 
 PROTOCOL = local.OptimizedUnaryEncoding(k=80, epsilon=1.0)
 # From a seed, because a checksum of 32 bits finds damage to most messages, and not to all.

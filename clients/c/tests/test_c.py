@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from clients.shared.runners import BUILT, REQUIRED, ROOT
 from dpnoise import local, mechanisms
-from tests.clients.runners import BUILT, REQUIRED, ROOT
 
 FFI = Path(os.environ.get("DPNOISE_FFI", ROOT / "target/ffi"))
 CLIENT = ROOT / "clients/c"
@@ -144,7 +144,7 @@ def left_behind(folder: Path, *faults: tuple[str, str]) -> str:
         assert right in interface
         interface = interface.replace(right, wrong)
     (folder / "dpnoise.hpp").write_text(interface, encoding="utf-8")
-    source = (ROOT / "tests/clients/c/wiping.cpp").read_text(encoding="utf-8")
+    source = (CLIENT / "tests/wiping.cpp").read_text(encoding="utf-8")
     linked = (f"-I{folder}", *flags("--cflags", "--libs"), f"-Wl,-rpath,{FFI}/lib")
     program = compiled(source, folder / "program", *linked, suffix="cpp")
     return output_of(program, *(protocol.to_json() for protocol in WATCHED))

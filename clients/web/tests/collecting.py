@@ -1,4 +1,4 @@
-"""The collector of examples/clients as a process, and what the command line counts of its files."""
+"""The collector of the examples as a process, and what the command line counts of its files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from examples.clients import collector
-from tests.clients.browsers import ROOT
+from clients.web.examples import collector
+from clients.web.tests.browsers import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])}
 

@@ -47,7 +47,7 @@ LANGUAGES = {
         native("java"),
         Language(
             "node",
-            ("node", "tests/clients/web/runner.mjs"),
+            ("node", "clients/web/tests/runner.mjs"),
             ROOT / "clients/web/dist/dpnoise-collector.wasm",
             parts=("client", "collector"),
         ),

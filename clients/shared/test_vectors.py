@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from clients.shared import cases
 from dpnoise import local
-from tests.clients import cases
 
 Ask = Callable[[str], str]
 

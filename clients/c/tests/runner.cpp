@@ -1,4 +1,4 @@
-// Answers the tests of clients, in C++. tests/clients/cases.py describes the lines.
+// Answers the tests of clients, in C++. clients/shared/cases.py describes the lines.
 
 #include <algorithm>
 #include <dpnoise.hpp>

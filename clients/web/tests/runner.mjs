@@ -1,7 +1,7 @@
 // Answers for the client for the web: a line in, a line out. In browsers, tests import `answer`; in node this is a
 // program.
 
-import { Accumulator, Client, DpnoiseError, Memo } from "../../../clients/web/dist/dpnoise.mjs";
+import { Accumulator, Client, DpnoiseError, Memo } from "../dist/dpnoise.mjs";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") || "-";
