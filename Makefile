@@ -17,6 +17,11 @@ SAMPLES ?= 10000000
 HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
+CLIENTS ?= c go java web
+
+# Where `make ffi` installs the C library.
+PREFIX ?= target/ffi
+
 # How long `make fuzz` looks for new inputs of each target.
 SECONDS ?= 60
 
@@ -33,7 +38,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-long
 .PHONY: bench-tumult bench-oracles test-torch notebooks figures release-check everything check-python outputs
-.PHONY: test-integrations test-all-integrations
+.PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -58,8 +63,7 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 test-python test-long statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
-	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines \
-		--numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --numprocesses auto --dist worksteal
 
 test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests but the examples, with as many samples as find the planted faults
 	$(BIN)/python -m pytest -m long tests/api tests/statistical --numprocesses auto --dist worksteal
@@ -108,6 +112,23 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) miri
 	$(MAKE) release-check
 
+build-clients:
+	@for client in $(CLIENTS); do $(MAKE) -C clients/$$client build || exit 1; done
+
+test-clients: $(VENV)/.native $(VENV)/.extra-test ## test CLIENTS="c go java web", each with its tools, and the site with the playground
+	@for client in $(CLIENTS); do $(MAKE) -C clients/$$client check || exit 1; done
+	DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' clients/shared $(CLIENTS:%=clients/%) \
+		--numprocesses auto --dist loadfile
+
+ffi: ## build the C library, FEATURES=client,collector,noise, and install it in PREFIX=target/ffi
+	@$(MAKE) -C clients/c install PREFIX=$(abspath $(PREFIX))
+
+header: ## write clients/c/dpnoise.h from the Rust sources beside it
+	@$(MAKE) -C clients/c header
+
+web: ## build the npm package for browsers and node in clients/web/dist (needs binaryen; PROTOCOLS="a b" for a small one)
+	@$(MAKE) -C clients/web build
+
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
 	scripts/test_aarch64.sh
 
@@ -154,7 +175,7 @@ instructions: | check-tools ## compare instructions per sample with benches/inst
 	$(PYTHON) scripts/instructions.py $(RECORD)
 
 fuzz: | check-tools ## fuzz the C interface and what reads bytes in Rust, for SECONDS=60 seconds each, after planted faults (Linux, C++ compiler)
-	$(PYTHON) scripts/fuzz.py $(SECONDS)
+	$(PYTHON) clients/c/fuzz/fuzz.py $(SECONDS)
 
 docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -185,7 +206,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
-	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
+	find python tests clients scripts -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
 	@scripts/check_tools.sh $(PYTHON)
@@ -231,5 +252,3 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/uv
 	PATH=$(abspath $(BIN)):$$PATH VIRTUAL_ENV=$(abspath .venv-$*) maturin develop --uv --release --locked
 	$(INSTALL) .venv-$*/bin/python 'dpnoise[test-$*]'
 	@touch $@
-
-include clients/clients.mk

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says in one line what is missing before a build starts. Called by make:
-#   check_tools.sh PYTHON [python | lint | constant-time | c | cpp | go | java]
+#   check_tools.sh PYTHON [python | lint | constant-time]
 # The required versions are read from Cargo.toml and pyproject.toml, where they are declared.
 set -eu
 cd "$(dirname "$0")/.."
@@ -51,32 +51,4 @@ fi
 if [ "$purpose" = constant-time ] && [ "$(uname -m)" = x86_64 ]; then
     command -v valgrind >/dev/null || fail "valgrind: 'apt-get install valgrind' on Debian or Ubuntu"
     command -v objdump >/dev/null || fail "objdump: 'apt-get install binutils' on Debian or Ubuntu"
-fi
-
-if [ "$purpose" = c ] || [ "$purpose" = cpp ]; then
-    command -v pkg-config >/dev/null || fail "pkg-config for its clients: 'apt-get install pkgconf' on Debian or Ubuntu"
-fi
-if [ "$purpose" = cpp ]; then
-    command -v c++ >/dev/null || fail "a C++17 compiler for its clients: 'apt-get install g++' on Debian or Ubuntu"
-fi
-
-if [ "$purpose" = go ]; then
-    go_minimum=$(sed -n 's/^go //p' clients/go/go.mod)
-    for tool in go gofmt pkg-config; do
-        command -v $tool >/dev/null ||
-            fail "Go $go_minimum or newer and pkg-config for its Go package ($tool not found):" \
-                "'apt-get install golang pkgconf' on Debian or Ubuntu"
-    done
-    go_found=$(go env GOVERSION | sed -n 's/^go\([0-9]*\.[0-9]*\).*/\1/p')
-    at_least "$go_found" "$go_minimum" || fail "Go $go_minimum or newer for its Go package (found $go_found)"
-fi
-
-if [ "$purpose" = java ]; then
-    for tool in java javac jar javadoc; do
-        command -v $tool >/dev/null ||
-            fail "Java 17 or newer for its Java classes ($tool not found):" \
-                "'apt-get install openjdk-17-jdk' on Debian or Ubuntu"
-    done
-    java_found=$(javac -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1.0/p')
-    at_least "$java_found" 17.0 || fail "Java 17 or newer for its Java classes (found $java_found)"
 fi

@@ -18,6 +18,8 @@ class Language:
     """How the runner of a language is started."""
 
     name: str
+    client: str
+    """The folder of the client that has it."""
     command: tuple[str, ...]
     file: Path
     """What `make build-clients` leaves, and the program starts from."""
@@ -32,29 +34,32 @@ class Language:
         return None if shutil.which(self.command[0]) else f"{self.name}: {self.command[0]} is not installed"
 
 
-def native(name: str) -> Language:
+def native(name: str, client: str) -> Language:
     """Describe a runner that is a program of its own."""
     file = BUILT / name / "runner"
-    return Language(name, (str(file),), file)
+    return Language(name, client, (str(file),), file)
 
+
+REQUIRED = os.environ.get("DPNOISE_TEST_CLIENTS", "").split()
+"""The clients that are tested, if not all: their tests fail, rather than skip, where something is missing."""
 
 LANGUAGES = {
     language.name: language
     for language in (
-        native("c"),
-        native("cpp"),
-        native("go"),
-        native("java"),
+        native("c", "c"),
+        native("cpp", "c"),
+        native("go", "go"),
+        native("java", "java"),
         Language(
             "node",
+            "web",
             ("node", "clients/web/tests/runner.mjs"),
             ROOT / "clients/web/dist/dpnoise-collector.wasm",
             parts=("client", "collector"),
         ),
     )
+    if not REQUIRED or language.client in REQUIRED
 }
-REQUIRED = os.environ.get("DPNOISE_TEST_CLIENTS", "").split()
-"""Languages whose runner must not be missing: their tests fail then instead of being skipped."""
 
 SECONDS = 60
 """A runner that takes longer for a line is ended, so that a fault in it does not stop the tests."""

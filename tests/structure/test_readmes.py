@@ -50,10 +50,15 @@ def commands(page):
 
 
 def is_made(words):
-    makefiles = text("Makefile") + text("clients/clients.mk")
+    if words[0] == "-C":
+        _, folder, *words = words
+        makefiles = text(f"{folder}/Makefile") + text(f"{folder}/../client.mk")
+    else:
+        makefiles = text("Makefile")
+    everywhere = "".join(map(text, ["Makefile", *files("clients/*/Makefile")]))
     variables = [word.partition("=")[0] for word in words if "=" in word]
     targets = [word for word in words if "=" not in word]
-    return all(f"$({name})" in makefiles for name in variables) and all(
+    return all(f"$({name})" in everywhere for name in variables) and all(
         re.search(rf"^{re.escape(target)}:", makefiles, re.MULTILINE) for target in targets
     )
 
@@ -95,7 +100,7 @@ CHECKS = {
     "cargo": is_built,
     "go": lambda words: words[0] == "get" and text("clients/go/go.mod").startswith(f"module {words[1]}\n"),
     "npm": lambda words: (
-        words == ["install", "./clients/web/dist"] and f"dist={words[1][2:]}\n" in text("scripts/build_web.sh")
+        words == ["install", "./clients/web/dist"] and f"dist={words[1][2:]}\n" in text("clients/web/build.sh")
     ),
     # clients/c/tests/test_c.py runs these.
     **dict.fromkeys(("cc", "c++", "pkg-config", "sed"), lambda _: True),
@@ -118,6 +123,7 @@ def test_every_command_exists(name):
         "```sh\ndpnoise ledger a.db  # right\ndpnoise ledger a.db --wrong\n```\n",
         "`dpnoise estimate\n--wrong a`",
         "```sh\nmake demo test-pascal\n```\n",
+        "`make -C clients/go wrong`",
         "`make ffi WRONG=1`",
         "```sh\nrm -r everything\n```\n",
         "`pip install '.[cli,wrong]'`",

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from clients.web.tests.browsers import needs_client
 from dpnoise import local
 
 ROOT = Path(__file__).parents[3]
 CLIENT = ROOT / "clients/web"
 DIST = CLIENT / "dist"
 TESTS = CLIENT / "tests"
-needs_client = pytest.mark.skipif(
-    not (DIST / "dpnoise-collector.wasm").is_file(), reason="the client for the web is not there: make web"
-)
 
 
 def needs(program: str) -> pytest.MarkDecorator:

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the C library on Linux, and installs it as packages do. Called by make:
-#   install_ffi.sh PREFIX FEATURES
+# Builds the C library on Linux, and installs it as packages do. Called by `make ffi`:
+#   install.sh PREFIX FEATURES
 # DESTDIR goes before PREFIX in the paths that are written, and in no file.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 prefix=$1
 features=$2
 

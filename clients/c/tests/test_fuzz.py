@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import fuzz
+from clients.c.fuzz import fuzz
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CALLS = fuzz.TARGETS["calls"]
 
 

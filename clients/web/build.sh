@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the npm package of clients/web in clients/web/dist. Called by `make web`:
-#   build_web.sh [PROTOCOL...]
+# Builds the npm package in clients/web/dist. Called by `make web`:
+#   build.sh [PROTOCOL...]
 # With names of protocols, as in specifications, the client knows these alone and is smaller.
 #
 # Two builds of one commit are the same bytes, in whatever folder, if rustc and wasm-opt are of the same versions. So
 # wasm-opt is required: without it, the files would differ silently from those of a release.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 target=wasm32-unknown-unknown
 dist=clients/web/dist
 

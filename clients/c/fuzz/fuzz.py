@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "target/fuzz"
 
 FLAGS = [
@@ -99,7 +99,7 @@ def build() -> Path:
     # With a target of its own, what runs at compile time is not instrumented.
     command = ["cargo", "build", "--release", "--locked", "--target", host, "--target-dir", str(FOLDER)]
     own = {"RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": " ".join(FLAGS)}
-    subprocess.run(command, cwd=ROOT / "clients/c/fuzz", env=os.environ | own, check=True)
+    subprocess.run(command, cwd=Path(__file__).parent, env=os.environ | own, check=True)
     return FOLDER / host / "release"
 
 
