@@ -48,7 +48,7 @@ demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations,
 	$(BIN)/dpnoise demo
 
 # Always the same packages, so that the features of what they depend on are the same, and nothing is compiled twice.
-RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --package dpnoise-ffi --locked
+RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
 test: | check-tools ## run all tests but the long ones
@@ -99,6 +99,7 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
 	$(RUST_TESTS) --test all -- --ignored --nocapture
+	$(MAKE) -C clients/c long
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
