@@ -36,7 +36,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tumult test-long
+.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tools test-tumult test-long
 .PHONY: bench-tumult bench-oracles test-torch notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
@@ -78,6 +78,9 @@ test-integrations: ## test the integrations, each in an environment of its own, 
 
 test-all-integrations: ## test all integrations in full, with HOST_SAMPLES=250000 samples each, and measure them
 	@set -e; for name in $(INTEGRATIONS); do $(MAKE) -C integrations/$$name test statistical bench; done
+
+test-tools: $(VENV)/.extra-test ## test the tools (tools/*/tests), none of which uses dpnoise
+	$(BIN)/python -m pytest tools
 
 test-tumult: ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
 test-tumult: test-%: .venv-%/.native
@@ -140,7 +143,7 @@ miri: | check-tools ## run every kernel once under Miri: portable, with AVX2, an
 	scripts/miri.sh
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)
-	$(PYTHON) scripts/constant_time.py
+	$(PYTHON) tools/constant_time/check.py
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
@@ -207,7 +210,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
-	find python tests clients scripts -name __pycache__ -prune -exec rm -rf {} +
+	find python tests clients scripts tools -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
 	@scripts/check_tools.sh $(PYTHON)

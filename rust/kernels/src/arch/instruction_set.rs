@@ -68,7 +68,7 @@ impl InstructionSet {
 ///
 /// A kernel may have one more type parameter: `dispatch!(instructions, kernel<T: Real>(argument: &[T], ...))`.
 ///
-/// Secrets are passed by reference: scripts/machine_code treats what is passed by value as public.
+/// Secrets are passed by reference: tools/constant_time/machine_code treats what is passed by value as public.
 macro_rules! dispatch {
     (
         $instructions:expr,
@@ -117,7 +117,7 @@ macro_rules! dispatch {
 }
 
 /// Takes the address of a kernel, so that the optimiser leaves its arguments as they are declared, where
-/// scripts/machine_code reads them.
+/// tools/constant_time/machine_code reads them.
 #[cfg(dpnoise_secrecy)]
 macro_rules! keep_arguments {
     ($kernel:ident ($($type:ty),*)) => {

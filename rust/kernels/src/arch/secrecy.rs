@@ -62,7 +62,7 @@ pub fn declassify<T: Copy>(reason: Reason, value: T) -> T {
 }
 
 /// [`declassify`], for kernels that valgrind cannot run. An instruction without effect names the register, and
-/// scripts/machine_code takes the word in it for public from there on.
+/// tools/constant_time/machine_code takes the word in it for public from there on.
 #[inline(always)]
 #[must_use]
 #[allow(unused_mut, reason = "only the build for the check changes the word, as far as the optimiser knows")]

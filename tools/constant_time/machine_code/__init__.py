@@ -1,4 +1,4 @@
-"""Follow secrets through the machine code of kernels, along all their paths. Used by constant_time.py.
+"""Follow secrets through the machine code of kernels, along all their paths. Used by check.py.
 
 Valgrind runs neither AVX-512 nor another architecture's code, and does not look for divisions.
 

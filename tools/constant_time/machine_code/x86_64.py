@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from machine_code.flow import MARK, PUBLIC, SECRET, TABLE, Step, Value, combined, either
-from machine_code.listing import Undescribed
+from .flow import MARK, PUBLIC, SECRET, TABLE, Step, Value, combined, either
+from .listing import Undescribed
 
 _WIDTHS = {"BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64}
 _OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi", "bp": "rbp", "sp": "rsp"}

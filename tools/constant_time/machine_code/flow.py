@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from machine_code.listing import Instruction, Undescribed
+from .listing import Instruction, Undescribed
 
 COPIES = {"memcpy", "memmove", "memset"}
 NO_RETURN = re.compile(r"core::(panicking::|slice::index::slice_\w*fail|option::expect_failed|result::unwrap_failed)")

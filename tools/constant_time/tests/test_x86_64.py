@@ -1,9 +1,10 @@
 """The rule for machine code with AVX-512 accepts what depends on public values and refuses all that does not."""
 
 import pytest
-from machine_code.x86_64 import X86_64
-from structure import kernels
-from structure.kernels import to
+
+from tools.constant_time.machine_code.x86_64 import X86_64
+from tools.constant_time.tests import kernels
+from tools.constant_time.tests.kernels import to
 
 SECRETS = ["vmovdqu64 zmm9,ZMMWORD PTR [rdi]", "vptestmq k1,zmm9,zmm9", "mov r10,QWORD PTR [rdi]", "test r10,r10"]
 """What comes before each kernel below: zmm9, k1, r10 and the flags are secret."""

@@ -27,7 +27,7 @@ from machine_code import flow, listing, sources
 from machine_code.aarch64 import AArch64
 from machine_code.x86_64 import X86_64
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "rust/kernels/src/arch"
 TARGET = ROOT / "target" / "constant-time"
 SUPPRESSIONS = ROOT / "rust/core/tests/constant_time/valgrind.supp"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from machine_code.flow import MARK, PUBLIC, SECRET, TABLE, Step, Value, combined, either
-from machine_code.listing import Undescribed
+from .flow import MARK, PUBLIC, SECRET, TABLE, Step, Value, combined, either
+from .listing import Undescribed
 
 _WIDTHS = {"b": 1, "h": 2, "w": 4, "s": 4, "x": 8, "d": 8, "q": 16}
 _NUMBER = r"(?:[12]?[0-9]|3[01])"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from machine_code.listing import Undescribed
+from .listing import Undescribed
 
 PUBLIC_TYPES = {"Tables", "[Digit]", "[Table]"}
 """What an argument of such a type points to is public."""

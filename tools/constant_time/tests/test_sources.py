@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from machine_code import sources
+from tools.constant_time.machine_code import sources
 
-KERNELS = Path(__file__).parents[2] / "rust/kernels/src/arch"
+KERNELS = Path(__file__).parents[3] / "rust/kernels/src/arch"
 
 
 def test_kernels_are_read_from_the_sources(tmp_path):

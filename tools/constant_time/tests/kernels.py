@@ -1,6 +1,6 @@
 """Kernels of a few lines, written by hand."""
 
-from machine_code import flow, listing
+from tools.constant_time.machine_code import flow, listing
 
 
 def refusals(architecture, secrets, lines, tables=()):

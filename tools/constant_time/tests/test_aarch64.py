@@ -1,9 +1,10 @@
 """The rule for machine code with NEON accepts what depends on public values and refuses all that does not."""
 
 import pytest
-from machine_code.aarch64 import AArch64
-from structure import kernels
-from structure.kernels import to
+
+from tools.constant_time.machine_code.aarch64 import AArch64
+from tools.constant_time.tests import kernels
+from tools.constant_time.tests.kernels import to
 
 SECRETS = ["ldr q9, [x0]", "ldr x10, [x0]", "fmov d11, x10", "tst x10, x10"]
 """What comes before each kernel below: v9, x10, v11 and the flags are secret."""
