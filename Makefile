@@ -134,13 +134,13 @@ web: ## build the npm package for browsers and node in clients/web/dist (needs b
 	@$(MAKE) -C clients/web build
 
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated (QEMU, a cross compiler)
-	scripts/test_aarch64.sh
+	tools/test_aarch64.sh
 
 prove: | check-tools ## check the proofs, and that their models agree with the code (Coq; QEMU and a cross compiler for NEON; FAULTS=--faults plants faults)
 	$(PYTHON) scripts/prove.py $(FAULTS)
 
 miri: | check-tools ## run every kernel once under Miri: portable, with AVX2, and some with AVX-512 (Rust's nightly toolchain; three minutes)
-	scripts/miri.sh
+	tools/miri.sh
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump; for NEON a cross compiler)
 	$(PYTHON) tools/constant_time/check.py
@@ -213,13 +213,13 @@ clean: ## remove everything that was built, .venv too
 	find python tests clients scripts tools -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
-	@scripts/check_tools.sh $(PYTHON)
+	@tools/check_tools.sh $(PYTHON)
 
 check-python:
-	@scripts/check_tools.sh $(PYTHON) python
+	@tools/check_tools.sh $(PYTHON) python
 
 check-%-tools:
-	@scripts/check_tools.sh $(PYTHON) $*
+	@tools/check_tools.sh $(PYTHON) $*
 
 $(BIN)/python: | check-python
 	$(PYTHON) -m venv $(VENV)

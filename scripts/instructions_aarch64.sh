@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Counts instructions per sample on aarch64, emulated by QEMU, which counts with a plugin.
 set -euo pipefail
-source "$(dirname "$0")/aarch64.sh"
+source "$(dirname "$0")/../tools/aarch64.sh"
 
 [[ "$(qemu-aarch64 --version)" =~ version\ [4-8]\. ]] || skip "the plugin is for QEMU 4.2 to 8.2"
 mkdir -p "${CARGO_TARGET_DIR:=target}"

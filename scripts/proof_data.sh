@@ -5,7 +5,7 @@ set -euo pipefail
 folder=$(realpath "$1")
 options=(--locked --quiet)
 if (($# > 1)); then
-    source "$(dirname "$0")/aarch64.sh"
+    source "$(dirname "$0")/../tools/aarch64.sh"
     options+=(--target "$target")
 fi
 while read -r package module file; do
