@@ -175,8 +175,8 @@ bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles
 bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Prio beside that of libprio-rs
 	cargo bench --package dpnoise-benches --locked
 
-instructions: | check-tools ## compare instructions per sample with benches/instructions.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
-	$(PYTHON) scripts/instructions.py $(RECORD)
+instructions: | check-tools ## compare instructions per sample with tools/instructions/record.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)
+	$(PYTHON) tools/instructions/count.py $(RECORD)
 
 fuzz: | check-tools ## fuzz the C interface and what reads bytes in Rust, for SECONDS=60 seconds each, after planted faults (Linux, C++ compiler)
 	$(PYTHON) clients/c/fuzz/fuzz.py $(SECONDS)

@@ -1,7 +1,7 @@
 //! Instructions per sample and per set-up, counted by callgrind or QEMU: a measure without noise.
 //!
 //! The program runs itself once for each instruction set: under `valgrind --tool=callgrind`, or for aarch64 under QEMU with
-//! a plugin that counts (`scripts/instructions_aarch64.sh`). Keys are fixed, so that the counts repeat to the last digit.
+//! a plugin that counts (`tools/instructions/count_aarch64.sh`). Keys are fixed, so that the counts repeat to the last digit.
 //! Valgrind knows no AVX-512.
 
 #[path = "cases/calls.rs"]
@@ -83,7 +83,7 @@ fn names() -> impl Iterator<Item = (String, usize)> {
 }
 
 /// Writes a line for each case and kind of count: architecture, instruction set, case, instructions per item or for the
-/// set-up. `scripts/instructions.py` reads them.
+/// set-up. `tools/instructions/count.py` reads them.
 fn report(instructions: InstructionSet) -> Result<(), Box<dyn Error>> {
     let instructions = instructions.name();
     let plugin = env::var_os(PLUGIN);

@@ -1,4 +1,4 @@
-"""Count instructions per sample, report or number, and compare them with benches/instructions.json.
+"""Count instructions per sample, report or number, and compare them with record.json.
 
 The counts do not depend on how busy the machine is, so a kernel that became slower is seen everywhere. They depend on
 the compiler: with another one than the record's they are printed, and nothing fails. ``--record`` keeps the counts.
@@ -14,14 +14,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-RECORD = ROOT / "benches" / "instructions.json"
+ROOT = Path(__file__).parents[2]
+RECORD = Path(__file__).with_name("record.json")
 TOLERANCE = 0.02
 SLACK = 200
 """So many instructions of a set-up may depend on the machine: those of the C library's memory, for instance."""
 PROGRAMS = (
     ["cargo", "bench", "--package=dpnoise-core", "--bench=instructions", "--locked"],
-    ["scripts/instructions_aarch64.sh"],
+    ["tools/instructions/count_aarch64.sh"],
 )
 
 Counts = dict[str, dict[str, list[float]]]
@@ -89,7 +89,7 @@ def compiler() -> str:
 
 def main() -> int:
     """Count, and compare or keep."""
-    parser = argparse.ArgumentParser(description="Count instructions, and compare with benches/instructions.json.")
+    parser = argparse.ArgumentParser(description="Count instructions, and compare with tools/instructions/record.json.")
     parser.add_argument("--record", action="store_true", help="keep the counts instead")
     keep = parser.parse_args().record
     counts = count()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import instructions
 import pytest
+
+from tools.instructions import count
 
 SET = "x86_64, avx2"
 RECORD = {"a": {SET: [100.0, 20000.0]}, "b": {SET: [2.0, 50.0]}}
@@ -25,12 +26,12 @@ RECORD = {"a": {SET: [100.0, 20000.0]}, "b": {SET: [2.0, 50.0]}}
     ],
 )
 def test_what_differs_is_named(counted: Any, found: list[str]) -> None:
-    assert instructions.changes(RECORD, counted) == [f"{SET}: {text}" for text in found]
+    assert count.changes(RECORD, counted) == [f"{SET}: {text}" for text in found]
 
 
 def test_the_record_has_every_instruction_set_that_can_be_counted() -> None:
-    text = instructions.RECORD.read_text(encoding="utf-8")
+    text = count.RECORD.read_text(encoding="utf-8")
     record = json.loads(text)
-    assert instructions.to_json(record) == text
+    assert count.to_json(record) == text
     sets = {"x86_64, portable", "x86_64, avx2", "aarch64, portable", "aarch64, neon"}
     assert all(row.keys() == sets for row in record["counts"].values())
