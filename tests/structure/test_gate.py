@@ -1,4 +1,4 @@
-"""What the gate relies on: Python's development mode notices wild writes, and every long test is run."""
+"""What the gate relies on: Python's development mode notices wild writes, and every test is compiled and run."""
 
 from __future__ import annotations
 
@@ -28,3 +28,10 @@ def test_every_long_test_is_run() -> None:
     marked.remove(Path(__file__))
     assert {ROOT / "tests/statistical/test_audit.py", ROOT / "clients/web/tests/test_collector.py"} < {*marked}
     assert [file for file in marked if not any(file.is_relative_to(path) for path in run)] == []
+
+
+def test_every_test_file_of_the_core_is_compiled() -> None:
+    # The integration tests are modules of one program: Cargo does not look for files by itself.
+    folder = ROOT / "rust/core/tests"
+    named = set(re.findall(r"^mod (\w+);", (folder / "all.rs").read_text(), re.MULTILINE))
+    assert named == {file.stem for file in folder.glob("*.rs")} - {"all"}

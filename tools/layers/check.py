@@ -120,7 +120,7 @@ def check_layers(root: Path) -> Iterator[str]:
         for area in sorted({one[0] for one in imported if one} | set(module[:1])) if module else ():
             own, other = LAYERS.get(module[0]), LAYERS.get(area)
             if own is None or other is None:
-                yield f"{area} has no layer: give it one in scripts/check_layers.py"
+                yield f"{area} has no layer: give it one in tools/layers/check.py"
             elif other > own or (other == own == HIGH and area != module[0]):
                 yield f"{'::'.join(module)} imports {area}, upward or sideways: what they share moves down"
 
@@ -167,7 +167,7 @@ def _has_safety_section(lines: list[str], index: int) -> bool:
 
 def main() -> int:
     """Check the tree named on the command line, or the one this script is in."""
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2])
     if not (root / "rust/core/src").is_dir():
         print(f"{root} has no rust/core/src: not a dpnoise checkout", file=sys.stderr)
         return 1
