@@ -198,7 +198,7 @@ wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
-	. $(BIN)/activate && python scripts/release/check.py
+	. $(BIN)/activate && python tools/release/check.py
 
 # Cargo takes a registry's crate of one version to be always the same. It would build dpnoise-core against what an earlier
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.

@@ -1,6 +1,6 @@
 """The wheels of a release, and how each is built.
 
-    python scripts/release/wheels.py linux-x86_64 dist
+    python tools/release/wheels.py linux-x86_64 dist
 
 builds one from the sources in the working directory: a checkout, or an unpacked source distribution. The release
 workflow builds each on a machine of its own system. On Linux most can be built: for Linux and macOS by zig, whose

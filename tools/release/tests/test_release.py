@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from release.wheels import WHEELS
+from tools.release.wheels import WHEELS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def only(pattern, name):
