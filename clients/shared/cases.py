@@ -56,8 +56,8 @@ import numpy as np
 
 from dpnoise import local, mechanisms, samplers
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from scripts.make_local_vectors import random_bytes
 from tests.vectors import local_spec
+from tests.vectors.make_local import random_bytes
 
 VECTORS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "tests/vectors/local.json").read_text(encoding="utf-8")

@@ -132,12 +132,12 @@ import sys
 import numpy as np
 import dpnoise
 from dpnoise import hazmat, local, samplers
-from scripts import make_keyed_vectors
+from tests.vectors import make_keyed
 seeded = samplers.laplace(1.0, 5, rng=hazmat.SeededRng(5)).tolist()
 memo = local.ClientMemo.from_bytes(bytes.fromhex(sys.argv[1]))
 permanent = local.DBitFlip(k=64, d=8, epsilon=1.0).perturb(np.arange(len(memo)), memo, question="day").tobytes().hex()
 secure = [dpnoise.generator(), samplers.random_bytes(8).hex()]
-print(json.dumps([secure, make_keyed_vectors.vectors(), seeded, permanent]))
+print(json.dumps([secure, make_keyed.vectors(), seeded, permanent]))
 """
 
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from dpnoise import local
-from scripts import make_wire_examples
-from tests.vectors import local_spec
+from tests.vectors import local_spec, make_wire_examples
 
 CLIENT = Path(__file__).parents[2] / "examples/report.mjs"
 NODE = shutil.which("node")

@@ -90,7 +90,7 @@ def test_fingerprints_and_tickets() -> None:
 
 @pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512", "neon"])
 def test_every_instruction_set_gives_them(instruction_set: str) -> None:
-    program = "import json; from scripts import make_keyed_vectors as made; print(json.dumps(made.vectors()))"
+    program = "import json; from tests.vectors import make_keyed as made; print(json.dumps(made.vectors()))"
     environment = {**os.environ, "DPNOISE_INSTRUCTION_SET": instruction_set}
     command = [sys.executable, "-c", program]
     root = Path(__file__).parents[2]

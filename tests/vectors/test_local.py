@@ -13,8 +13,7 @@ import pytest
 
 from dpnoise import local
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from scripts import make_local_vectors
-from tests.vectors import local_spec
+from tests.vectors import local_spec, make_local
 
 PROTOCOLS = [
     local.RandomizedResponse(epsilon=1.0),
@@ -270,9 +269,9 @@ def test_the_documentation_has_the_codes_of_all_protocols() -> None:
 
 def test_the_vectors_are_those_of_this_release() -> None:
     assert [json.loads(vector["specification"])["protocol"] for vector in VECTORS] == [
-        json.loads(protocol.to_json())["protocol"] for protocol in make_local_vectors.PROTOCOLS
+        json.loads(protocol.to_json())["protocol"] for protocol in make_local.PROTOCOLS
     ]
-    assert make_local_vectors.text() == (Path(__file__).parent / "local.json").read_text(encoding="utf-8")
+    assert make_local.text() == (Path(__file__).parent / "local.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["specification"])

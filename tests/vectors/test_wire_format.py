@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dpnoise import ParameterError, local
-from scripts import make_local_vectors, make_wire_examples
-from tests.vectors import local_spec
+from tests.vectors import local_spec, make_local, make_wire_examples
 
 PAGE = make_wire_examples.PAGE.read_text(encoding="utf-8")
 
@@ -59,7 +58,7 @@ def test_a_message_with_the_id_of_a_specification_written_again_is_rejected() ->
     assert (accumulator.n, accumulator.rejected_reasons["wrong header"]) == (1, 1)
 
 
-@pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
+@pytest.mark.parametrize("protocol", make_local.PROTOCOLS, ids=repr)
 def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> None:
     spec = json.loads(protocol.to_json())
     if spec["protocol"] == "laplace_mean":
@@ -78,7 +77,7 @@ def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> N
         assert math.log(local_spec.ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
+@pytest.mark.parametrize("protocol", make_local.PROTOCOLS, ids=repr)
 def test_specifications_are_in_the_ranges_of_the_page(protocol: Any) -> None:
     spec = json.loads(protocol.to_json())
     for name, value in spec.items():

@@ -1,6 +1,6 @@
 """Make the examples of docs/reference/wire_format.md, from what the library does; a test compares them with the page.
 
-Run by ``python -m scripts.make_wire_examples``.
+Run by ``python -m tests.vectors.make_wire_examples``.
 """
 
 import json
@@ -16,11 +16,11 @@ import numpy as np
 
 from dpnoise import local
 from dpnoise.hazmat import ScriptedRng
-from scripts.make_local_vectors import PROTOCOLS, random_bytes
 from tests.vectors import local_spec
+from tests.vectors.make_local import PROTOCOLS, random_bytes
 
-PAGE = Path(__file__).parent.parent / "docs/reference/wire_format.md"
-BLOCK = re.compile(r"(?<=<!-- made by scripts/make_wire_examples\.py: )(\w+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
+PAGE = Path(__file__).parents[2] / "docs/reference/wire_format.md"
+BLOCK = re.compile(r"(?<=<!-- made by tests/vectors/make_wire_examples\.py: )(\w+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 
 EXAMPLES: list[tuple[Any, Any]] = [
     (local.RandomizedResponse.coin_flips(), 1),

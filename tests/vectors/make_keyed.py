@@ -1,4 +1,4 @@
-"""Write tests/vectors/keyed.json: draws of keyed noise. Run it as ``python -m scripts.make_keyed_vectors``.
+"""Write tests/vectors/keyed.json: draws of keyed noise. Run it as ``python -m tests.vectors.make_keyed``.
 
 Existing vectors must never change: a change of the samplers' words takes another label in rng/noise_key.rs.
 """
@@ -82,7 +82,7 @@ def vectors() -> list[dict[str, Any]]:
 
 def main() -> None:
     """Write the file."""
-    path = Path(__file__).parents[1] / "tests/vectors/keyed.json"
+    path = Path(__file__).with_name("keyed.json")
     draws = ",\n".join(map(json.dumps, vectors()))
     path.write_text(f'{{"key": "{KEY.hex()}", "draws": [\n{draws}\n]}}\n', encoding="utf-8")
 

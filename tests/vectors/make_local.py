@@ -1,7 +1,7 @@
 """Make tests/vectors/local.json: reports of every local protocol on given random bytes, and what a collector counts.
 
 It is for whoever writes a client or a collector in another language. All bytes are in hexadecimal. Run by
-``python -m scripts.make_local_vectors``.
+``python -m tests.vectors.make_local``.
 """
 
 import json
@@ -16,7 +16,7 @@ from dpnoise import local
 from dpnoise.hazmat import ScriptedRng
 from tests.vectors import local_spec
 
-TARGET = Path(__file__).parent.parent / "tests/vectors/local.json"
+TARGET = Path(__file__).with_name("local.json")
 PROTOCOLS = [
     local.RandomizedResponse.coin_flips(),
     local.SymmetricUnaryEncoding(k=5, epsilon=1.0),
