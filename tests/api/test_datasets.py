@@ -5,12 +5,12 @@ import os
 import runpy
 from pathlib import Path
 
-import make_adult_columns
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from dpnoise import datasets
+from tools import make_adult_columns
 
 ROOT = Path(__file__).parents[2]
 

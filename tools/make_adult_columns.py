@@ -1,6 +1,6 @@
 """Make the compact copies of columns of Adult that the package ships.
 
-Usage: ``python scripts/make_adult_columns.py ADULT.csv [FOLDER]``
+Usage: ``python tools/make_adult_columns.py ADULT.csv [FOLDER]``
 
 ``ADULT.csv`` is the UCI *Adult* training set with a header line, blanks trimmed, and a missing value as an empty field.
 """
