@@ -137,7 +137,7 @@ test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aa
 	tools/test_aarch64.sh
 
 prove: | check-tools ## check the proofs, and that their models agree with the code (Coq; QEMU and a cross compiler for NEON; FAULTS=--faults plants faults)
-	$(PYTHON) scripts/prove.py $(FAULTS)
+	$(PYTHON) proofs/prove.py $(FAULTS)
 
 miri: | check-tools ## run every kernel once under Miri: portable, with AVX2, and some with AVX-512 (Rust's nightly toolchain; three minutes)
 	tools/miri.sh
@@ -210,7 +210,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
-	find python tests clients scripts tools -name __pycache__ -prune -exec rm -rf {} +
+	find benches clients examples integrations proofs python scripts tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
 	@tools/check_tools.sh $(PYTHON)

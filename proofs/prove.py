@@ -1,4 +1,4 @@
-"""Check the proofs in proofs/ with Coq, and that their models agree with the code. Run by ``make prove``.
+"""Check the proofs of this folder with Coq, and that their models agree with the code. Run by ``make prove``.
 
 The Rust code writes down coefficients, tables, words, and what it computes from them on each instruction set, NEON
 under emulation. Coq computes all of it again with the models that the theorems are about, and checks every proof, in
@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parent.parent
-SOURCES = ROOT / "proofs"
+SOURCES = Path(__file__).parent
+ROOT = SOURCES.parent
 FOLDER = ROOT / "target/proofs"
 PACKAGES = "coq libcoq-flocq libcoq-interval libcoq-gappa libcoq-coquelicot gappa"
 
@@ -137,7 +137,7 @@ def computed(*target: str) -> dict[str, str]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     output = subprocess.run(
-        ["scripts/proof_data.sh", folder, *target], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+        ["proofs/data.sh", folder, *target], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
     print("instruction sets:" if "SKIPPED" not in output else "aarch64:", output.strip())
     return {} if "SKIPPED" in output else {name: (folder / name).read_text() for name in GENERATED}
