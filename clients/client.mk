@@ -23,7 +23,7 @@ ffi:
 	@$(MAKE) -C ../c install PREFIX=$(FFI)
 
 rust:
-	@$(ROOT)/scripts/check_tools.sh $(PYTHON)
+	@$(ROOT)/tools/check_tools.sh $(PYTHON)
 
 # $(call needs,TOOLS,WHAT,PACKAGES)
 needs = for tool in $(1); do command -v $$tool >/dev/null || { \

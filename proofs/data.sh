@@ -15,4 +15,4 @@ done <<END
 dpnoise-kernels arch::exp2 Exponentials.v
 dpnoise-core samplers::histogram Decisions.v
 END
-cargo run --profile test --package dpnoise-core --example proof_data "${options[@]}" -- "$folder"
+cargo run --profile test --package dpnoise-proofs "${options[@]}" -- "$folder"
