@@ -185,14 +185,14 @@ docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as er
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 outputs: $(VENV)/.native $(VENV)/.extra-test-engines .venv-tumult/.native ## run the code of the pages, and show what it prints (needs Java 17)
-	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python scripts/page_outputs.py
-	.venv-tumult/bin/python scripts/page_outputs.py docs/backends/tumult.md
+	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python docs/site/page_outputs.py
+	.venv-tumult/bin/python docs/site/page_outputs.py docs/backends/tumult.md
 
 figures: ## print the figures of the layout: places of an integration, files of a noise, lines of each tenant (Python 3.11)
 	$(PYTHON) tools/figures.py
 
 notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
-	$(PYTHON) scripts/notebooks.py dist/notebooks
+	$(PYTHON) docs/site/notebooks.py dist/notebooks
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --locked --out dist
@@ -210,7 +210,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
-	find benches clients examples integrations proofs python scripts tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find benches clients docs examples integrations proofs python scripts tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
 	@tools/check_tools.sh $(PYTHON)

@@ -1,6 +1,6 @@
 """What the pages of the site say of the records.
 
-scripts/benchmarks.py asks for it when the site is built. That happens without dpnoise, so nothing here imports it.
+docs/site/benchmarks.py asks for it when the site is built. That happens without dpnoise, so nothing here imports it.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ skip_without_spark()
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/guide/engines.md"
-SCRIPTS = str(ROOT / "scripts")
+SITE = str(ROOT / "docs/site")
 
 
 def test_code_of_the_guide_runs(tmp_path):
     # A process of its own: Spark looks for files where its JVM was started.
-    environment = {**os.environ, "PYTHONPATH": SCRIPTS, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, "PYTHONPATH": SITE, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     program = f"""
 from pathlib import Path
 from page_outputs import differences, run_blocks

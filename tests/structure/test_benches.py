@@ -233,5 +233,5 @@ def test_the_page_of_a_record_is_its_report(records: dict[str, Record]) -> None:
 
 
 def test_the_site_needs_no_dpnoise() -> None:
-    program = "import sys; sys.modules['dpnoise'] = None; sys.path.append('scripts'); import benchmarks, pictures"
+    program = "import sys; sys.modules['dpnoise'] = None; sys.path.append('docs/site'); import benchmarks, pictures"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -154,10 +154,10 @@ def test_a_crate_begins_with_its_dependency(name):
 
 @pytest.mark.parametrize("name", [*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
 def test_linked_files_exist(name):
-    targets = re.findall(r"\]\(([^)#]+)[^)]*\)|src(?:set)?=\"(.*?)\"|`(scripts/[\w/.]+)`", text(name))
-    for target in ["".join(found) for found in targets]:
-        folder = ROOT if target.startswith("scripts/") else (ROOT / name).parent
-        assert target.startswith("https://") or (folder / target).exists(), target
+    linked = ["".join(found) for found in re.findall(r"\]\(([^)#]+)[^)]*\)|src(?:set)?=\"(.*?)\"", text(name))]
+    paths = [(ROOT / name).parent / target for target in linked if not target.startswith("https://")]
+    paths += [ROOT / path for path in re.findall(r"`((?:docs|proofs|scripts|tools)/[\w/.]+)`", text(name))]
+    assert [path for path in paths if not path.exists()] == []
 
 
 # --- the front page --------------------------------------------------------------------------------------------------

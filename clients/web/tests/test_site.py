@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import make_playground
 import pytest
 
 from clients.shared.runners import REQUIRED, ROOT
 from clients.web.tests.bounds import bounds
 from clients.web.tests.browsers import BROWSERS, Site, needs_client
-from scripts import make_playground
 
 SITE = ROOT / "site"
 WIDTHS = {"phone": 390, "desktop": 1440}
@@ -278,12 +278,12 @@ def test_wrong_numbers_are_found() -> None:
 
 def test_the_specifications_are_those_of_the_library() -> None:
     text = make_playground.FILE.read_text(encoding="ascii")
-    assert text == make_playground.specifications(), "run python -m scripts.make_playground"
+    assert text == make_playground.specifications(), "run python docs/site/make_playground.py"
 
 
 def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs, which builds the site, is not installed: make docs")
-    from scripts import playground
+    import playground
 
     page = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
     front = (ROOT / "docs/index.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Draw the chart of ``dpnoise demo`` for README.md, on light and on dark pages: docs/demo.svg and docs/demo_dark.svg.
 
-    python scripts/demo_picture.py [FOLDER]
+    python docs/site/demo_picture.py [FOLDER]
 
 It is of one random run. The text remains text, and legible where a telephone shrinks the chart to its width.
 """
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from dpnoise import datasets
 from dpnoise.cli import demo
 
-FOLDER = Path(__file__).parents[1] / "docs"
+FOLDER = Path(__file__).parents[1]
 _INK = "#222222"
 ON_DARK = {_INK: "#e6edf3", "#dddddd": "#3d444d"}
 """What the ink and the grid of `dpnoise.plots` become on a dark page."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import griffe
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _DIRECTIVE = re.compile(r"^::: ([\w.]+)((?:\n    .*)*)", re.MULTILINE)
 _FILE = re.compile(r"^::: ((?:\w+\.)+)(_\w+)$", re.MULTILINE)
 _TABLE = re.compile(r"^<!-- objects of (\S+) -->$", re.MULTILINE)

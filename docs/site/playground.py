@@ -11,7 +11,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-CLIENT = Path(__file__).parents[1] / "clients/web/dist"
+CLIENT = Path(__file__).parents[2] / "clients/web/dist"
 FILES = ("dpnoise.mjs", "dpnoise-collector.wasm")
 
 _CHOICE = re.compile(

@@ -2,7 +2,7 @@
 
 A specification has exact probabilities, which the library computes from k and epsilon; the client only reads them. So
 the page has one for each point of a grid. A test compares them with the library. Run by
-``python -m scripts.make_playground``.
+``python docs/site/make_playground.py``.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dpnoise import local
 
-FILE = Path(__file__).parent.parent / "docs/playground/specifications.json"
+FILE = Path(__file__).parents[1] / "playground/specifications.json"
 
 PROTOCOLS = [
     local.GeneralizedRandomizedResponse,

@@ -16,7 +16,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-sys.path.append(str(Path(__file__).parents[1]))  # the program mkdocs does not look there
+sys.path.append(str(Path(__file__).parents[2]))  # the program mkdocs does not look there
 
 from benches.libraries import KINDS, kind_of, library
 from benches.oracle_cases import LARGE, MSE, ORACLES

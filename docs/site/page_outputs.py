@@ -1,7 +1,7 @@
 """Show what the Python code of a page prints, below it: run its blocks as one program, and keep their outputs.
 
-    python scripts/page_outputs.py                   # README.md and all pages whose packages are installed
-    python scripts/page_outputs.py docs/index.md ... # these pages
+    python docs/site/page_outputs.py                   # README.md and all pages whose packages are installed
+    python docs/site/page_outputs.py docs/index.md ... # these pages
 
 Noise is random, so the tests compare what is kept with a fresh run, numbers masked: `differences`. Where words or lines
 are random as well, the fence has the class ``varies`` too, which is written by hand and kept.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```\{\.text \.output(?P<varies> \.varies)?\}\n(?P<shown>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,

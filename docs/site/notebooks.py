@@ -1,4 +1,4 @@
-"""Turn the chapters of the tutorial into Jupyter notebooks: python scripts/notebooks.py FOLDER.
+"""Turn the chapters of the tutorial into Jupyter notebooks: python docs/site/notebooks.py FOLDER.
 
 A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks
 of code of the page: Python with its output, which the tests compare, and `pip install`.
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TUTORIAL = Path(__file__).parents[1] / "docs/tutorial"
+TUTORIAL = Path(__file__).parents[1] / "tutorial"
 SETUP = """\
 # dpnoise is not on PyPI yet: pip builds it from its repository, and needs Rust for that.
 %pip install --quiet "dpnoise[accounting,arrow,plot] @ git+https://github.com/dpnoise/dpnoise"

@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from py_mini_racer import JSEvalException, MiniRacer
 
-_KATEX = Path(__file__).parents[1] / "docs/katex/katex.min.js"
+_KATEX = Path(__file__).parents[1] / "katex/katex.min.js"
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\(?P<open>[(\[])(?P<latex>.*?)\\[)\]]</\1>', re.DOTALL)
 _CODE = re.compile(r"<(code|pre)\b.*?</\1>", re.DOTALL)
 

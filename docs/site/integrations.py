@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1]))  # the program mkdocs does not look there
+sys.path.append(str(Path(__file__).parents[2]))  # the program mkdocs does not look there
 
 from benches.hosts import FOLDER, FOLDERS, HOSTS, Host, project
 
