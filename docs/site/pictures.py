@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
+# Each has a contrast of at least 3 to white and to the dark site (WCAG 2, non-text).
 GREY, BLUE, ORANGE, GREEN = "#808080", "#3a87d0", "#d9701a", "#2c9a6e"
 STYLE = {
     "axes.edgecolor": GREY,
