@@ -59,7 +59,7 @@ LAYOUT = [
     ("core", r"scripts/make_(adult_columns|\w+_vectors|wire_examples)\.py"),
     ("site", r"scripts/(benchmarks|demo_picture|formulas|integrations|make_playground|notebooks|\w*outputs)\.py"),
     ("site", r"scripts/(pictures|playground|reference)\.py|scripts/(templates|theme)/.*|docs/ruff\.toml|docs/\w+\.svg"),
-    ("site", r"mkdocs\.yml|docs/(katex|playground|stylesheets)/.*|docs/playground\.md"),
+    ("site", r"mkdocs\.yml|docs/(katex|playground|site|stylesheets)/.*|docs/playground\.md"),
     ("site", r"tests/(structure/test_(front_page|pictures|reference)|test_notebooks)\.py"),
     ("tools", r"scripts/\w+\.(py|sh|c)|scripts/release/.*"),
     (
