@@ -1,6 +1,6 @@
 """Run a host's own tests plain and with our backend, and say why those fail that pass plain only. Run by hand.
 
-    python scripts/host_suites.py diffprivlib CHECKOUT [more arguments of pytest]
+    python scripts/host_suites.py pydp CHECKOUT [more arguments of pytest]
 
 CHECKOUT holds the host's sources, of the version that is installed. Seeds are refused by our backends, which hides what
 else a test would find; so there is a third run where seeds do nothing. Errors that the table does not expect are
@@ -33,16 +33,6 @@ class Suite(NamedTuple):
 
 NO_SEED = "since anybody who knows (a seed|it) can subtract the noise"
 SUITES = {
-    "diffprivlib": Suite(
-        ("tests",),
-        seeds={"diffprivlib._mechanism.is_secure": True, "diffprivlib._patch.is_secure": True},
-        expected=(
-            NO_SEED,
-            "::test_random_state",
-            r"sensitivity/epsilon is below 2\*\*940",
-            "TestPCA::test_big_epsilon",
-        ),
-    ),
     "jax_privacy": Suite(
         ("tests/noise_addition_test.py",),
         "jax_privacy.noise_addition",

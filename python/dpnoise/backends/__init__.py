@@ -1,6 +1,5 @@
 """Replacements for the mechanisms of other libraries, with the hosts' arguments: the noise is exact and secure.
 
-- `dpnoise.backends.diffprivlib`: ``pip install 'dpnoise[diffprivlib]'``
 - `dpnoise.backends.pydp`: ``pip install 'dpnoise[pydp]'``
 - `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
 - `dpnoise.backends.tumult`: ``pip install 'dpnoise[tumult]'``, in an environment of its own
@@ -9,5 +8,5 @@
 - `dpnoise.backends.jax_privacy`: ``pip install 'dpnoise[jax-privacy]'``
 - `dpnoise.backends.mbi`: ``pip install 'dpnoise[mbi]'``
 
-A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
+A backend is imported by its full name, and imports its host: ``from dpnoise.backends.pydp import LaplaceMechanism``.
 """

@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from diffprivlib import mechanisms
 from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise import ParameterError
-from dpnoise.backends.diffprivlib._host import mechanisms
-from dpnoise.backends.diffprivlib._laplace import RealNoise, as_numbers, noiseless
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, check_integer_bounds, fold_integers
 from dpnoise.extend import gaussian, with_scale
+from dpnoise_diffprivlib._laplace import RealNoise, as_numbers, noiseless
+from dpnoise_diffprivlib._mechanism import NoiseForArrays, check_integer_bounds, fold_integers
 
 
 class IntegerNoise(NoiseForArrays):

@@ -13,17 +13,15 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-
-pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
-
-from backends.diffprivlib_cases import ALL, ARRAYS, CHOICES, UTILITY, make
 from diffprivlib import mechanisms as host
 from host_tests.errors import error_of
 
+import dpnoise_diffprivlib as ours
 from dpnoise import ParameterError
-from dpnoise.backends import diffprivlib as ours
-from dpnoise.backends.diffprivlib._mechanism import flip_probability, pure_epsilon
 from dpnoise.hazmat import SeededRng
+from dpnoise_diffprivlib._mechanism import flip_probability, pure_epsilon
+
+from .cases import ALL, ARRAYS, CHOICES, UTILITY, make
 
 INF, NAN = math.inf, math.nan
 

@@ -8,11 +8,14 @@ from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from diffprivlib import mechanisms
+from diffprivlib.models.forest import RandomForestClassifier
+from diffprivlib.utils import check_random_state
 
-from dpnoise.backends.diffprivlib import _geometric, _host, _laplace, _selection
-from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.extend import Patch
+from dpnoise_diffprivlib import _geometric, _laplace, _selection
+from dpnoise_diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
 
 _REPLACED: Final = (
     _selection.Binary,
@@ -48,7 +51,7 @@ def patched() -> AbstractContextManager[None]:
     Examples
     --------
     >>> import diffprivlib
-    >>> from dpnoise.backends.diffprivlib import patched
+    >>> from dpnoise_diffprivlib import patched
     >>> with patched():
     ...     mean = diffprivlib.tools.mean([1.0, 2.0, 4.0], epsilon=1.0, bounds=(0.0, 5.0))
     """
@@ -61,8 +64,8 @@ def install() -> None:
 
 
 def _replacements() -> list[tuple[Any, str, Any]]:
-    by_original: dict[int, Any] = {id(getattr(_host.mechanisms, kind.__name__)): kind for kind in _REPLACED}
-    by_original[id(_host.check_random_state)] = _secure_random_state
+    by_original: dict[int, Any] = {id(getattr(mechanisms, kind.__name__)): kind for kind in _REPLACED}
+    by_original[id(check_random_state)] = _secure_random_state
     return [
         *(
             (module, name, by_original[id(value)])
@@ -70,15 +73,11 @@ def _replacements() -> list[tuple[Any, str, Any]]:
             for name, value in module.__dict__.items()
             if id(value) in by_original
         ),
-        (_forest(), "_make_estimator", _make_tree),
+        (RandomForestClassifier, "_make_estimator", _make_tree),
     ]
 
 
 _PATCH: Final = Patch(_replacements)
-
-
-def _forest() -> Any:
-    return sys.modules["diffprivlib.models.forest"].RandomForestClassifier
 
 
 def _modules() -> list[ModuleType]:
@@ -95,10 +94,10 @@ def _secure_random_state(seed: Any, secure: bool = False) -> Any:
             f"random_state must be None, {SEEDS}, got {type(seed).__name__}; for tests, only a mechanism itself takes "
             "a generator of dpnoise.hazmat"
         )
-    return _host.check_random_state(seed, secure)
+    return check_random_state(seed, secure)
 
 
 def _make_tree(forest: Any, append: bool = True, random_state: Any = None) -> Any:
     """Make a tree as the host does, without a seed for the trees of a forest without one."""
-    make = super(_forest(), forest)._make_estimator
+    make = super(RandomForestClassifier, forest)._make_estimator
     return make(append, random_state if forest.random_state is not None else None)

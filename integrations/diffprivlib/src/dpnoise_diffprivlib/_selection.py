@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from diffprivlib import mechanisms
 from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise import ParameterError, samplers
-from dpnoise.backends.diffprivlib._host import mechanisms
-from dpnoise.backends.diffprivlib._laplace import noiseless
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_probability
 from dpnoise.extend import reals_of
+from dpnoise_diffprivlib._laplace import noiseless
+from dpnoise_diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_probability
 
 
 class Binary(NoiseForArrays, mechanisms.Binary):

@@ -7,17 +7,15 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from diffprivlib import mechanisms as host
 from scipy import stats
 
-pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
-
-from backends.diffprivlib_cases import make
-from diffprivlib import mechanisms as host
-
 from dpnoise import ParameterError
-from dpnoise.backends.diffprivlib._laplace import _Grid, _moves, scale_for
-from dpnoise.backends.diffprivlib._mechanism import fold, fold_integers
 from dpnoise.hazmat import SeededRng
+from dpnoise_diffprivlib._laplace import _Grid, _moves, scale_for
+from dpnoise_diffprivlib._mechanism import fold, fold_integers
+
+from .cases import make
 
 INF, NAN = math.inf, math.nan
 

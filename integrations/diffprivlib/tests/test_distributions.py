@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
-
-from backends.diffprivlib_cases import ALL, CHOICES
 from diffprivlib import mechanisms as host
 from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 
-from dpnoise.backends import diffprivlib as ours
+import dpnoise_diffprivlib as ours
+
+from .cases import ALL, CHOICES
 
 SLOW = {"LaplaceBoundedDomain", "GeometricFolded", *CHOICES}
 

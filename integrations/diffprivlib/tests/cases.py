@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dpnoise.backends import diffprivlib as ours
+import dpnoise_diffprivlib as ours
 
 
 class Case(NamedTuple):

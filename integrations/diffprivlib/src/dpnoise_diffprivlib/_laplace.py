@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from diffprivlib import mechanisms
 from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
 from dpnoise import ParameterError, samplers
-from dpnoise.backends.diffprivlib._host import mechanisms
-from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays, fold, pure_epsilon
 from dpnoise.extend import reals_of
+from dpnoise_diffprivlib._mechanism import NoiseForArrays, fold, pure_epsilon
 
 # `patched` replaces its name in the host.
 _randomise_of_host: Final = mechanisms.Snapping.randomise

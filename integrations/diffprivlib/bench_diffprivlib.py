@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from diffprivlib import mechanisms
 
+import dpnoise_diffprivlib
 from benches import moments
 from benches.backends.entrants import LONG, calls, entrants
 from benches.machine import OURS
-from benches.peers import INSTALLED
 
 # A classical Gaussian of epsilon 1 has a scale of the sensitivity for it.
 DELTA = 1.25 * np.exp(-0.5)
@@ -23,16 +24,11 @@ DIFFPRIVLIB = {
 }
 
 
-@pytest.mark.skipif("diffprivlib" not in INSTALLED, reason="diffprivlib is not installed")
 @pytest.mark.parametrize("column", ["scalar", "array"])
 @pytest.mark.parametrize("name", DIFFPRIVLIB)
 def test_diffprivlib(race: Any, name: str, column: str) -> None:
-    from diffprivlib import mechanisms
-
-    from dpnoise.backends import diffprivlib
-
     parameters, zero, expected = DIFFPRIVLIB[name]
-    host, ours = getattr(mechanisms, name)(**parameters), getattr(diffprivlib, name)(**parameters)
+    host, ours = (getattr(library, name)(**parameters) for library in (mechanisms, dpnoise_diffprivlib))
     if expected is None:
         expected = moments.discrete_gaussian(float(host._scale))
     zeros = np.full(LONG, zero)

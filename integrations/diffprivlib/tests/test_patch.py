@@ -6,24 +6,20 @@ import doctest
 import importlib
 import pkgutil
 import re
-import subprocess
-import sys
 import warnings
 from importlib import metadata
 
+import diffprivlib
 import numpy as np
 import pytest
-
-pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
-
-import diffprivlib
-from backends.diffprivlib_cases import ALL
 from diffprivlib import mechanisms, models, tools
 from host_tests.patches import check_blocks, check_install, holdings
 
-from dpnoise.backends import diffprivlib as ours
-from dpnoise.backends.diffprivlib import _patch, install, patched
+import dpnoise_diffprivlib as ours
 from dpnoise.hazmat import SeededRng
+from dpnoise_diffprivlib import _patch, install, patched
+
+from .cases import ALL
 
 ALL_MODULES = ["diffprivlib", *(found.name for found in pkgutil.walk_packages(diffprivlib.__path__, "diffprivlib."))]
 X = np.random.default_rng(0).random((400, 3))
@@ -98,31 +94,6 @@ def test_blocks():
 
 def test_install():
     check_install(install, patched, snapshot, _patch._PATCH.leave)
-
-
-def test_only_the_backend_imports_the_host():
-    hosts = {"diffprivlib", "sklearn", "opendp", "pydp", "pipeline_dp"}
-    program = f"import sys, dpnoise, dpnoise.backends; assert not {hosts} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.parametrize("missing", ["diffprivlib", "sklearn.utils._missing"])
-def test_a_host_that_does_not_import_is_explained(missing):
-    program = f"""
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name == {missing!r}.split(".")[0]:
-            raise {"ModuleNotFoundError" if missing == "diffprivlib" else "ImportError"}("broken", name={missing!r})
-sys.meta_path.insert(0, Missing())
-try:
-    import dpnoise.backends.diffprivlib
-except ImportError as error:
-    print(error)
-"""
-    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    assert "pip install 'dpnoise[diffprivlib]'" in shown
-    assert ("scikit-learn below" in shown) == (missing != "diffprivlib")
 
 
 @pytest.mark.parametrize("name", MODELS | TOOLS)

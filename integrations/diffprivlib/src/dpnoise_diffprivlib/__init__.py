@@ -10,7 +10,7 @@ sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned uncha
 The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
-from dpnoise.backends.diffprivlib._geometric import (
+from dpnoise_diffprivlib._geometric import (
     Gaussian,
     GaussianAnalytic,
     GaussianDiscrete,
@@ -18,15 +18,15 @@ from dpnoise.backends.diffprivlib._geometric import (
     GeometricFolded,
     GeometricTruncated,
 )
-from dpnoise.backends.diffprivlib._laplace import (
+from dpnoise_diffprivlib._laplace import (
     Laplace,
     LaplaceBoundedDomain,
     LaplaceFolded,
     LaplaceTruncated,
     Snapping,
 )
-from dpnoise.backends.diffprivlib._patch import install, patched
-from dpnoise.backends.diffprivlib._selection import Binary, Exponential, PermuteAndFlip
+from dpnoise_diffprivlib._patch import install, patched
+from dpnoise_diffprivlib._selection import Binary, Exponential, PermuteAndFlip
 
 __all__ = [
     "Binary",
