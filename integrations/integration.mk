@@ -21,7 +21,7 @@ export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help test gate statistical host-suite bench wheel clean FORCE
+.PHONY: help test gate statistical host-suite bench outputs wheel clean FORCE
 
 help: ## show this list
 	@echo "usage: make -C integrations/$(NAME) TARGET [PYTHON=python3.12]"
@@ -46,6 +46,9 @@ host-suite: .venv/.installed ## run the host's own tests of CHECKOUT=FOLDER, pla
 bench: .venv/.bench ## measure beside the host, and keep record.json
 	cd $(ROOT) && PYTHONPATH=. $(CURDIR)/$(BIN)/python -m pytest -p benches.conftest $(CURDIR)/bench_*.py \
 		--benchmark-quiet --quiet --record=$(NAME)
+
+outputs: .venv/.installed ## run the code of the pages, and show what it prints
+	$(BIN)/python $(ROOT)/scripts/page_outputs.py $(wildcard *.md)
 
 wheel: | $(UV) ## build the wheel and the source distribution in dist/ of the root
 	$(UV) build --quiet --out-dir $(ROOT)/dist .
