@@ -36,8 +36,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tools test-tumult test-long
-.PHONY: bench-tumult bench-oracles test-torch notebooks figures release-check everything check-python outputs
+.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tools test-long
+.PHONY: bench-oracles test-torch notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
 help: ## show this list
@@ -82,11 +82,6 @@ test-all-integrations: ## test all integrations in full, with HOST_SAMPLES=25000
 test-tools: $(VENV)/.extra-test ## test the tools (tools/*/tests), none of which uses dpnoise
 	$(BIN)/python -m pytest tools
 
-test-tumult: ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
-test-tumult: test-%: .venv-%/.native
-	.venv-$*/bin/python -m pytest $(wildcard tests/backends/*$**.py tests/statistical/backends/*$**.py) \
-		tests/test_readme.py -k $*
-
 test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus, and the chapter on PyTorch (PyTorch takes 5 GB)
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py tests/test_notebooks.py -k 'opacus or pytorch'
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
@@ -110,7 +105,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
 	$(BIN)/python -m pytest -m long clients/web/tests/test_collector.py --numprocesses auto
 	$(MAKE) test-all-integrations HOST_SAMPLES=1000000
-	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
+	$(MAKE) bench bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) prove FAULTS=--faults
 	$(MAKE) miri
@@ -165,10 +160,6 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep their record for the site (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: ## run the benchmarks beside Tumult Core, and keep their record
-bench-tumult: bench-%: .venv-%/.native
-	.venv-$*/bin/python -m pytest benches/backends/bench_$*.py --benchmark-quiet --quiet --record=$*
-
 bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
 
@@ -184,9 +175,8 @@ fuzz: | check-tools ## fuzz the C interface and what reads bytes in Rust, for SE
 docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-outputs: $(VENV)/.native $(VENV)/.extra-test-engines .venv-tumult/.native ## run the code of the pages, and show what it prints (needs Java 17)
+outputs: $(VENV)/.native $(VENV)/.extra-test-engines ## run the code of the pages, and show what it prints (needs Java 17)
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python docs/site/page_outputs.py
-	.venv-tumult/bin/python docs/site/page_outputs.py docs/backends/tumult.md
 
 figures: ## print the figures of the layout: places of an integration, files of a noise, lines of each tenant (Python 3.11)
 	$(PYTHON) tools/figures.py
@@ -208,7 +198,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 		--target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
-	rm -rf $(VENV) .venv-* integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
 	find benches clients docs examples integrations proofs python scripts tests tools -name __pycache__ -prune -exec rm -rf {} +
 
@@ -250,9 +240,3 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/uv
 	$(INSTALL) $(BIN)/python --group docs
 	@touch $@
 
-# The same module and files in another environment: the module is of the stable interface, and is compiled once.
-.venv-%/.native: $(VENV)/.native pyproject.toml
-	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .venv-$*
-	PATH=$(abspath $(BIN)):$$PATH VIRTUAL_ENV=$(abspath .venv-$*) maturin develop --uv --release --locked
-	$(INSTALL) .venv-$*/bin/python 'dpnoise[test-$*]'
-	@touch $@

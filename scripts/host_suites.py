@@ -59,7 +59,6 @@ SUITES = {
         expected=(r"within .* (delta|places)", "_Thresholding|_PreThresholding", "noised_value_if_should_keep"),
     ),
     "pydp": Suite(("tests/algorithms", "tests/base")),
-    "tumult": Suite(("test/unit/measurements", "test/unit/random")),
 }
 
 

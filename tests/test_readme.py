@@ -17,7 +17,7 @@ OF_ENGINES = ROOT / "docs/guide/engines.md"
 
 BACKENDS = ROOT / "docs/backends"
 """A page is named as the package of the library that it shows, or nearly so."""
-PACKAGES = {BACKENDS / "tumult.md": "tmlt.core", ROOT / "docs/tutorial/sgd_pytorch.md": "torch"}
+PACKAGES = {ROOT / "docs/tutorial/sgd_pytorch.md": "torch"}
 
 
 # What Opacus, PyTorch and JAX Privacy say whenever they are used.

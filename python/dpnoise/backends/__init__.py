@@ -2,7 +2,6 @@
 
 - `dpnoise.backends.pydp`: ``pip install 'dpnoise[pydp]'``
 - `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
-- `dpnoise.backends.tumult`: ``pip install 'dpnoise[tumult]'``, in an environment of its own
 - `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
 - `dpnoise.backends.optax`: ``pip install 'dpnoise[optax]'``
 - `dpnoise.backends.jax_privacy`: ``pip install 'dpnoise[jax-privacy]'``

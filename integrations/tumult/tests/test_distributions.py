@@ -1,13 +1,8 @@
 """The samples of Tumult Core's measurements against those that they make under `patched`."""
 
 import numpy as np
-import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
-
 import pandas as pd
+import pytest
 from host_tests.two_samples import ALARM, N, p_value, planted
 from tmlt.core.domains.numpy_domains import NumpyFloatDomain
 from tmlt.core.measurements.noise_mechanisms import (
@@ -19,7 +14,7 @@ from tmlt.core.measurements.noise_mechanisms import (
 from tmlt.core.measurements.pandas_measurements.series import AddNoiseToSeries
 from tmlt.core.utils.exact_number import ExactNumber
 
-from dpnoise.backends.tumult import patched
+from dpnoise_tumult import patched
 
 # A geometric scale below 10 and one above, for which the host has two ways to draw.
 CASES = {

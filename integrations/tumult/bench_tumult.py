@@ -1,4 +1,4 @@
-"""What users of Tumult Core get for changing one line. It has an environment of its own: make bench-tumult."""
+"""What users of Tumult Core get for changing one line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pytest
-
-pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make bench-tumult")
-
 import pandas as pd
+import pytest
 from pyspark.sql import SparkSession
 from tmlt.core.domains.numpy_domains import NumpyFloatDomain
 from tmlt.core.domains.spark_domains import SparkDataFrameDomain, SparkIntegerColumnDescriptor
@@ -32,7 +29,7 @@ from tmlt.core.measurements.spark_measurements import AddNoiseToColumn
 from benches import moments
 from benches.backends.entrants import LONG, SHORT, calls, entrants
 from benches.machine import OURS
-from dpnoise.backends.tumult import patched
+from dpnoise_tumult import patched
 
 HOST = f"tmlt.core {metadata.version('tmlt.core')}"
 ROWS = 20_000

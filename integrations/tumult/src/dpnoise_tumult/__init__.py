@@ -16,29 +16,22 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+import tmlt.core.measurements.base as _base
+import tmlt.core.measurements.noise_mechanisms as _noise
+import tmlt.core.measurements.pandas_measurements.series as _series
+import tmlt.core.random.continuous_gaussian as _continuous
+import tmlt.core.random.discrete_gaussian as _discrete
+import tmlt.core.random.inverse_cdf as _inverse_cdf
+import tmlt.core.random.laplace as _laplace
+import tmlt.core.random.rng as _rng
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise import samplers
-from dpnoise._errors import require
-from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise import SecureBitGenerator, samplers
 from dpnoise.extend import Patch
 
 __all__ = ["install", "laplace", "patched", "prng", "sample_dgauss"]
 
-_base, _noise, _series, _discrete, _laplace, _continuous, _inverse_cdf, _rng = (
-    require(f"tmlt.core.{name}", "tumult")
-    for name in (
-        "measurements.base",
-        "measurements.noise_mechanisms",
-        "measurements.pandas_measurements.series",
-        "random.discrete_gaussian",
-        "random.laplace",
-        "random.continuous_gaussian",
-        "random.inverse_cdf",
-        "random.rng",
-    )
-)
 # The host's own functions, for parameters out of our range.
 _host_prng, _host_laplace, _host_sample_dgauss = _rng.prng, _laplace.laplace, _discrete.sample_dgauss
 _host_calls: Final = {
@@ -77,7 +70,7 @@ def sample_dgauss(sigma_squared: float | Fraction) -> int:
 
     Examples
     --------
-    >>> from dpnoise.backends.tumult import sample_dgauss
+    >>> from dpnoise_tumult import sample_dgauss
     >>> noisy = 120 + sample_dgauss(sigma_squared=100)
     """
     if not isinstance(sigma_squared, int | float | Fraction) or not _within(sigma_squared, _GAUSSIAN_SQUARES):
@@ -106,7 +99,7 @@ def laplace(u: float, b: float, step_size: int = 63) -> float:
 
     Examples
     --------
-    >>> from dpnoise.backends.tumult import laplace
+    >>> from dpnoise_tumult import laplace
     >>> noisy = laplace(u=37.2, b=2.0)
     """
     value, scale = _as_float(u), _as_float(b)
@@ -130,7 +123,7 @@ def patched() -> AbstractContextManager[None]:
     Examples
     --------
     >>> from tmlt.core.measurements.noise_mechanisms import AddGeometricNoise
-    >>> from dpnoise.backends.tumult import patched
+    >>> from dpnoise_tumult import patched
     >>> add_noise = AddGeometricNoise(alpha=2)
     >>> with patched():
     ...     noisy = add_noise(120)
