@@ -48,7 +48,7 @@ bench: .venv/.bench ## measure beside the host, and keep record.json
 		--benchmark-quiet --quiet --record=$(NAME)
 
 outputs: .venv/.installed ## run the code of the pages, and show what it prints
-	$(BIN)/python $(ROOT)/scripts/page_outputs.py $(wildcard *.md)
+	$(BIN)/python $(ROOT)/docs/site/page_outputs.py $(wildcard *.md)
 
 wheel: | $(UV) ## build the wheel and the source distribution in dist/ of the root
 	$(UV) build --quiet --out-dir $(ROOT)/dist .
