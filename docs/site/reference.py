@@ -88,13 +88,14 @@ class InheritedOnce(griffe.Extension):
     """Add to each shown class the members that no shown base class has, and the names of the other inherited ones."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Complete the classes of dpnoise."""
-        if pkg.path != "dpnoise":
-            return
-        pages = (ROOT / "docs/reference").glob("**/*.md")
-        found = [
-            _find(path, pkg.modules_collection) for page in pages for path, _ in shown(page.read_text(encoding="utf-8"))
-        ]
+        """Complete the classes that pages show: those that files name, and all that an integration exports."""
+        if pkg.path == "dpnoise":
+            pages = (ROOT / "docs/reference").glob("**/*.md")
+            paths = [path for page in pages for path, _ in shown(page.read_text(encoding="utf-8"))]
+        else:
+            modules = [pkg, *pkg.modules.values()]
+            paths = [f"{module.path}.{name}" for module in modules for name in module.exports or ()]
+        found = [_find(path, pkg.modules_collection) for path in paths]
         classes = {target.path: target for target in found if target.is_class}
         for shown_class in classes.values():
             self._complete(shown_class, classes)
