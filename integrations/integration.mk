@@ -31,13 +31,15 @@ test: .venv/.installed ## run the tests, the code of the pages and the examples 
 	$(PYTEST) -m 'not long' tests $(SHOWN)
 
 # The Makefile of an integration says in BY_HAND why its tests are not for every change, or not for this machine.
-MINOR := $(shell sed -n 's/^requires-python = ">=3\.\([0-9]*\).*/\1/p' pyproject.toml)
-BY_HAND ?= $(shell $(PYTHON) -c 'import sys; sys.version_info < (3, $(MINOR)) and print("it needs Python 3.$(MINOR)")')
+REQUIRED := $(shell sed -n 's/^requires-python = "\([^"]*\)".*/\1/p' pyproject.toml)
+BY_HAND ?= $(shell $(PYTHON) -c 'import re, sys; \
+	first, end = (re.findall(r"3\.(\d+)", "$(REQUIRED)") + ["99"])[:2]; \
+	int(first) <= sys.version_info[1] < int(end) or print("it needs Python $(REQUIRED)")')
 gate:
 	@$(if $(BY_HAND),echo "SKIPPED integrations/$(NAME): $(BY_HAND). Run make -C integrations/$(NAME) test",$(MAKE) test)
 
 statistical: .venv/.installed ## compare HOST_SAMPLES=250000 samples with the host's, and run the examples
-	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(PYTEST) tests/test_distributions.py
+	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(PYTEST) tests/test_distributions*.py
 	$(PYTEST) -m long tests $(SHOWN)
 
 host-suite: .venv/.installed ## run the host's own tests of CHECKOUT=FOLDER, plain and with ours (HOST=PACKAGE where there are several)
