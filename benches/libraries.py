@@ -35,7 +35,6 @@ LIBRARIES = {
     "opendp": Library("yes", "yes", "OpenSSL; exact arithmetic"),
     "diffprivlib": Library("no", "yes", "the operating system; floating point"),
     "python-dp": Library("no", "yes", "OpenSSL; noise on a grid, with probabilities in floating point"),
-    "pipeline-dp": Library("no", "yes", "the noise of python-dp"),
     "NumPy": Library("no", "no", "PCG64 or SFC64; floating point"),
     "multi-freq-ldpy": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
     "pure-ldp": Library("no", "no", "the Mersenne Twisters of Python and of NumPy; floating point"),

@@ -54,11 +54,6 @@ SUITES = {
         seeds={"optax.generator_for_tests": None},
         expected=(NO_SEED, "(noise_multiplier|l2_norm_clip) must be"),
     ),
-    "pipeline_dp": Suite(
-        ("tests",),
-        expected=(r"within .* (delta|places)", "_Thresholding|_PreThresholding", "noised_value_if_should_keep"),
-    ),
-    "pydp": Suite(("tests/algorithms", "tests/base")),
 }
 
 

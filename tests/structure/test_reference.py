@@ -10,12 +10,6 @@ import dpnoise
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/dpnoise"
-# They belong to PyDP, which documents them.
-OF_HOSTS = {
-    "dpnoise.backends.pydp.ConfidenceInterval",
-    "dpnoise.backends.pydp.NumericalMechanism",
-    "dpnoise.backends.pydp.PartitionSelectionStrategyType",
-}
 
 
 def exported(source):
@@ -54,7 +48,7 @@ def missing_or_repeated(shown):
     shown = Counter(path for path in shown if "._" not in path and not path.startswith("dpnoise.cli"))
     # dpnoise.Laplace is the object that is shown as dpnoise.mechanisms.Laplace.
     shorter = {f"dpnoise.{name}" for name in dpnoise.__all__ if any(is_same(name, path) for path in shown)}
-    expected = modules - {"dpnoise"} | names - OF_HOSTS - shorter
+    expected = modules - {"dpnoise"} | names - shorter
     return {name: shown[name] for name in expected | shown.keys() if shown[name] != (name in expected)}
 
 

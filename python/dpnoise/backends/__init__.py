@@ -1,7 +1,5 @@
 """Replacements for the mechanisms of other libraries, with the hosts' arguments: the noise is exact and secure.
 
-- `dpnoise.backends.pydp`: ``pip install 'dpnoise[pydp]'``
-- `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
 - `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
 - `dpnoise.backends.optax`: ``pip install 'dpnoise[optax]'``
 - `dpnoise.backends.jax_privacy`: ``pip install 'dpnoise[jax-privacy]'``

@@ -6,19 +6,22 @@ import math
 from statistics import NormalDist
 from typing import Any, Final
 
+from pydp.algorithms import partition_selection as host
+
 from dpnoise import ParameterError
-from dpnoise.backends.pydp import _host
-from dpnoise.backends.pydp._mechanisms import WIDENING, laplace
 from dpnoise.extend import gaussian, real
 from dpnoise.mechanisms import NoiseBuffer, TruncatedGeometric
+from dpnoise_google.pydp import _host
+from dpnoise_google.pydp._mechanisms import WIDENING, laplace
 
-PartitionSelectionStrategyType = _host.partition_selection.PartitionSelectionStrategyType
+PartitionSelectionStrategyType = host.PartitionSelectionStrategyType
+"""PyDP's own types of strategies, which `create_pre_thresholding_partition_strategy` takes."""
 
-# Imported by name, since `patched` puts those below under these names.
-_create_gaussian = _host.partition_selection.create_gaussian_partition_strategy
-_create_laplace = _host.partition_selection.create_laplace_partition_strategy
-_create_pre_thresholding = _host.partition_selection.create_pre_thresholding_partition_strategy
-_create_truncated_geometric = _host.partition_selection.create_truncated_geometric_partition_strategy
+# Bound here, since `patched` puts those below under these names.
+_create_gaussian = host.create_gaussian_partition_strategy
+_create_laplace = host.create_laplace_partition_strategy
+_create_pre_thresholding = host.create_pre_thresholding_partition_strategy
+_create_truncated_geometric = host.create_truncated_geometric_partition_strategy
 
 # The safety margin: a share of the scale above the threshold.
 _MARGIN: Final = 2.0**-20
@@ -148,7 +151,7 @@ _CREATORS: Final = {
 }
 
 
-class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStrategy):
+class PartitionSelectionStrategy(host.PartitionSelectionStrategy):
     """A strategy that is (epsilon, delta)-differentially private for people in at most a given number of groups.
 
     Neighbours differ by one person. The number of people of a group, which ``should_keep`` takes, counts each once.

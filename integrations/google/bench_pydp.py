@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydp.algorithms import numerical_mechanisms, partition_selection
 
 from benches import moments
 from benches.backends.entrants import LONG, calls, entrants
 from benches.machine import OURS
-from benches.peers import INSTALLED
+from dpnoise_google import pydp
 
 MECHANISMS = {
     "LaplaceMechanism": ((0.1,), moments.laplace(10)),
@@ -19,15 +20,10 @@ MECHANISMS = {
 VALUES = {"": 0.0, ", integers": 0}
 
 
-@pytest.mark.skipif("python-dp" not in INSTALLED, reason="python-dp is not installed")
 @pytest.mark.parametrize("column", ["scalar", "array"])
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_pydp(race: Any, name: str, value: str, column: str) -> None:
-    from pydp.algorithms import numerical_mechanisms
-
-    from dpnoise.backends import pydp
-
     parameters, expected = MECHANISMS[name]
     host, ours = (getattr(library, name)(*parameters) for library in (numerical_mechanisms, pydp))
     if expected is None:
@@ -43,13 +39,8 @@ def test_pydp(race: Any, name: str, value: str, column: str) -> None:
     )
 
 
-@pytest.mark.skipif("python-dp" not in INSTALLED, reason="python-dp is not installed")
 @pytest.mark.parametrize("name", ["truncated_geometric", "laplace", "gaussian"])
 def test_pydp_partition_selection(race: Any, name: str) -> None:
-    from pydp.algorithms import partition_selection
-
-    from dpnoise.backends import pydp
-
     host, ours = (library.create_partition_strategy(name, 1.0, 1e-5, 1) for library in (partition_selection, pydp))
     people = next(people for people in range(100) if host.probability_of_keep(people) > 0.3)
     pairs = {OURS: calls(ours.should_keep, people), "": calls(host.should_keep, people)}

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib import util
 from typing import Any
 
 import numpy as np
+import pipeline_dp
 import pytest
+from pipeline_dp import aggregate_params, dp_computations
 
 from benches import moments
 from benches.backends.entrants import LONG, SHORT, entrants
 from benches.machine import OURS
+from dpnoise_google.pipeline_dp import patched
 
-MISSING = util.find_spec("pipeline_dp") is None
 SCALE = 10.0
 
 
-@pytest.mark.skipif(MISSING, reason="pipeline-dp is not installed")
 @pytest.mark.parametrize("column", ["vector sum", "array", "count by count"])
 def test_pipeline_dp(race: Any, column: str) -> None:
-    import pipeline_dp
-    from pipeline_dp import aggregate_params, dp_computations
-
-    from dpnoise.backends.pipeline_dp import patched
-
     params = dp_computations.AdditiveVectorNoiseParams(
         eps=1 / SCALE,
         delta=0.0,

@@ -4,15 +4,12 @@ import statistics
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
-
 from host_tests.patches import check_blocks, check_install, check_many_threads
 from pydp.algorithms import numerical_mechanisms, partition_selection
 from pydp.algorithms.laplacian import BoundedMean, BoundedSum, Count, Max
 
-from dpnoise.backends import pydp as ours
-from dpnoise.backends.pydp import _patch
+from dpnoise_google import pydp as ours
+from dpnoise_google.pydp import _patch
 
 
 def snapshot():

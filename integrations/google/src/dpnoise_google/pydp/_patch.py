@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Final
 
-from dpnoise.backends.pydp import _host, _mechanisms, _partition_selection
+from pydp.algorithms import numerical_mechanisms, partition_selection
+
 from dpnoise.extend import Patch
+from dpnoise_google.pydp import _mechanisms, _partition_selection
 
 _REPLACED: Final = {
-    _host.numerical_mechanisms: (_mechanisms, ("GaussianMechanism", "LaplaceMechanism")),
-    _host.partition_selection: (
+    numerical_mechanisms: (_mechanisms, ("GaussianMechanism", "LaplaceMechanism")),
+    partition_selection: (
         _partition_selection,
         (
             "create_gaussian_partition_strategy",
@@ -32,7 +34,7 @@ def patched() -> AbstractContextManager[None]:
 
     Examples
     --------
-    >>> from dpnoise.backends.pydp import patched
+    >>> from dpnoise_google.pydp import patched
     >>> from pydp.algorithms import numerical_mechanisms
     >>> with patched():
     ...     released = numerical_mechanisms.LaplaceMechanism(0.5).add_noise(37.2)

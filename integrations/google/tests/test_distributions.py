@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
-
 from host_tests.two_samples import ALARM, N, p_value, planted
 from pydp.algorithms import numerical_mechanisms, partition_selection
 
-from dpnoise.backends import pydp as ours
+from dpnoise_google import pydp as ours
 
 MECHANISMS = {
     "Laplace": lambda library, factor=1: library.LaplaceMechanism(0.7 / factor, 2.0),

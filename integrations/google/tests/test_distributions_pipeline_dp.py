@@ -3,17 +3,12 @@
 from contextlib import nullcontext
 
 import numpy as np
-import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("pipeline_dp", reason="needs PipelineDP: pip install 'dpnoise[pipeline-dp]'")
-
 import pipeline_dp
+import pytest
 from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 from pipeline_dp import aggregate_params, dp_computations, sampling_utils
 
-from dpnoise.backends.pipeline_dp import patched
+from dpnoise_google.pipeline_dp import patched
 
 NOISES = {
     pipeline_dp.NoiseKind.LAPLACE: aggregate_params.NormKind.L1,

@@ -11,9 +11,9 @@ values share a sensitivity and are released one at a time.
 The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
-from dpnoise.backends.pydp._host import ConfidenceInterval, NumericalMechanism
-from dpnoise.backends.pydp._mechanisms import GaussianMechanism, LaplaceMechanism
-from dpnoise.backends.pydp._partition_selection import (
+from dpnoise_google.pydp._host import ConfidenceInterval, NumericalMechanism
+from dpnoise_google.pydp._mechanisms import GaussianMechanism, LaplaceMechanism
+from dpnoise_google.pydp._partition_selection import (
     PartitionSelectionStrategy,
     PartitionSelectionStrategyType,
     create_gaussian_partition_strategy,
@@ -22,7 +22,7 @@ from dpnoise.backends.pydp._partition_selection import (
     create_pre_thresholding_partition_strategy,
     create_truncated_geometric_partition_strategy,
 )
-from dpnoise.backends.pydp._patch import install, patched
+from dpnoise_google.pydp._patch import install, patched
 
 __all__ = [
     "ConfidenceInterval",

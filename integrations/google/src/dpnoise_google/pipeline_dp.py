@@ -1,6 +1,6 @@
 """PipelineDP with exact, secure noise: unchanged pipelines, within `patched` or after `install`.
 
-Its counts, sums, means, variances and vectors get their noise from `dpnoise.backends.pydp`, whole arrays in one call,
+Its counts, sums, means, variances and vectors get their noise from `dpnoise_google.pydp`, whole arrays in one call,
 and so does its partition selection. Its exponential mechanism is `dpnoise.Exponential`. The local backend bounds a
 person's contributions by sampling them with secure bits.
 
@@ -17,21 +17,17 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pipeline_dp import dp_computations, dp_engine, pipeline_backend, sampling_utils
 
 from dpnoise import Exponential, SecureBitGenerator
-from dpnoise._errors import require
-from dpnoise.backends import pydp
-from dpnoise.backends.pydp._mechanisms import GridNoise
 from dpnoise.extend import Patch
+from dpnoise_google import pydp
+from dpnoise_google.pydp._mechanisms import GridNoise
 
 __all__ = ["install", "patched"]
 
-_computations = require("pipeline_dp.dp_computations", "pipeline-dp")
-_sampling = require("pipeline_dp.sampling_utils", "pipeline-dp")
-_backends = require("pipeline_dp.pipeline_backend", "pipeline-dp")
-_engine = require("pipeline_dp.dp_engine", "pipeline-dp")
-_add_noise_one_by_one: Final = _computations.AdditiveMechanism.add_noise
-_add_noise_to_each: Final = _computations.add_noise_vector
+_add_noise_one_by_one: Final = dp_computations.AdditiveMechanism.add_noise
+_add_noise_to_each: Final = dp_computations.add_noise_vector
 
 
 @contextmanager
@@ -45,7 +41,7 @@ def patched() -> Iterator[None]:
     Examples
     --------
     >>> import pipeline_dp
-    >>> from dpnoise.backends.pipeline_dp import patched
+    >>> from dpnoise_google.pipeline_dp import patched
     >>> from pipeline_dp.dp_computations import LaplaceMechanism
     >>> with patched():
     ...     released = LaplaceMechanism.create_from_epsilon(0.5, l1_sensitivity=1.0).add_noise(37.2)
@@ -62,12 +58,12 @@ def install() -> None:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     return [
-        *((_engine.DPEngine, name, pipeline) for name, pipeline in _PIPELINES.items()),
-        (_computations.AdditiveMechanism, "add_noise", _add_noise),
-        (_computations, "add_noise_vector", _add_noise_vector),
-        (_computations.ExponentialMechanism, "apply", _apply),
-        (_sampling, "choose_from_list_without_replacement", _choose),
-        (_backends.LocalBackend, "sample_fixed_per_key", _sample_fixed_per_key),
+        *((dp_engine.DPEngine, name, pipeline) for name, pipeline in _PIPELINES.items()),
+        (dp_computations.AdditiveMechanism, "add_noise", _add_noise),
+        (dp_computations, "add_noise_vector", _add_noise_vector),
+        (dp_computations.ExponentialMechanism, "apply", _apply),
+        (sampling_utils, "choose_from_list_without_replacement", _choose),
+        (pipeline_backend.LocalBackend, "sample_fixed_per_key", _sample_fixed_per_key),
     ]
 
 
@@ -80,8 +76,8 @@ def _patched_when_read(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def made(*arguments: Any, **more: Any) -> Any:
         results = method(*arguments, **more)
-        if isinstance(results, _backends.ReiterableLazyIterable):
-            return _backends.ReiterableLazyIterable(_each_patched(results))
+        if isinstance(results, pipeline_backend.ReiterableLazyIterable):
+            return pipeline_backend.ReiterableLazyIterable(_each_patched(results))
         return results
 
     return made
@@ -98,7 +94,7 @@ def _each_patched(results: Any) -> Iterator[Any]:
 
 
 _PIPELINES: Final = {
-    name: _patched_when_read(getattr(_engine.DPEngine, name))
+    name: _patched_when_read(getattr(dp_engine.DPEngine, name))
     for name in ("aggregate", "select_partitions", "add_dp_noise", "calculate_private_contribution_bounds")
 }
 

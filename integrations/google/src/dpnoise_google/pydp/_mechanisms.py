@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
 from dpnoise import ParameterError
-from dpnoise.backends.pydp import _host
 from dpnoise.extend import gaussian, real, reals_of, with_scale
+from dpnoise_google.pydp import _host
 
 # The increase over the host's noise, which covers the rounding: see the proofs.
 WIDENING: Final = 1 + 2.0**-20
@@ -103,7 +103,7 @@ class LaplaceMechanism(GridNoise, _host.LaplaceMechanism):
 
     Examples
     --------
-    >>> from dpnoise.backends.pydp import LaplaceMechanism
+    >>> from dpnoise_google.pydp import LaplaceMechanism
     >>> mechanism = LaplaceMechanism(epsilon=0.5)
     >>> released = mechanism.add_noise(37.2)
     >>> many = mechanism.add_noise([120, 5, 0])
@@ -132,7 +132,7 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
 
     Examples
     --------
-    >>> from dpnoise.backends.pydp import GaussianMechanism
+    >>> from dpnoise_google.pydp import GaussianMechanism
     >>> released = GaussianMechanism(epsilon=0.5, delta=1e-6).add_noise(37.2)
     """
 
