@@ -99,6 +99,4 @@ TARGETS = (
     Target("Distances to instability of sorted normal values", "NumPy sort", 10),
     Target("Clip and sum", "reading the memory", column="128 x 1 000 000 float32"),
     Target("Clip and sum", "NumPy, einsum twice", 3, column="128 x 1 000 000 float32"),
-    Target("optax differentially_private_aggregate", "optax"),
-    Target("JAX Privacy matrix_factorization_privatizer", "jax-privacy"),
 )

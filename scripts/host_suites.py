@@ -33,12 +33,6 @@ class Suite(NamedTuple):
 
 NO_SEED = "since anybody who knows (a seed|it) can subtract the noise"
 SUITES = {
-    "jax_privacy": Suite(
-        ("tests/noise_addition_test.py",),
-        "jax_privacy.noise_addition",
-        seeds={"jax_privacy.generator_for_tests": None},
-        expected=(NO_SEED, "noising_matrix must be", "::test_functional_purity", "::test_normality_and_magnitude"),
-    ),
     # mbi has no suite here: it draws no noise, and its tests are of models.
     "opacus": Suite(
         tuple(
@@ -47,12 +41,6 @@ SUITES = {
         ),
         "opacus",
         expected=("data_loader must have no generator", "::test_equivalent_to_one_batch", "::test_global_seed"),
-    ),
-    "optax": Suite(
-        ("optax/contrib/_privacy_test.py",),
-        "optax.contrib._privacy",
-        seeds={"optax.generator_for_tests": None},
-        expected=(NO_SEED, "(noise_multiplier|l2_norm_clip) must be"),
     ),
 }
 

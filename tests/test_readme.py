@@ -20,10 +20,8 @@ BACKENDS = ROOT / "docs/backends"
 PACKAGES = {ROOT / "docs/tutorial/sgd_pytorch.md": "torch"}
 
 
-# What Opacus, PyTorch and JAX Privacy say whenever they are used.
-@pytest.mark.filterwarnings(
-    "ignore:Full backward hook is firing", "ignore:Secure RNG turned off", "ignore:optax.global_norm is deprecated"
-)
+# What Opacus and PyTorch say whenever they are used.
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page != OF_ENGINES], ids=lambda page: str(page.relative_to(ROOT))
 )
@@ -40,7 +38,6 @@ LONG = {
     "compare_protocols.py",
     "correlated_noise.py",
     "dp_sgd_adult.py",
-    "dp_sgd_adult_optax.py",
     "guide_pictures.py",
 }
 EXAMPLES = [

@@ -7,7 +7,7 @@ of the operating system. Noise that is correlated between steps has a `dpnoise.s
 The state holds the noise of the last steps, and nothing of the data. **It is secret**: whoever has it can subtract that
 noise from what was released, and whoever can change it chooses what later steps take back.
 
-The input is a sum in floating point, whose sensitivity only the caller can know. `dpnoise.backends.optax` and
+The input is a sum in floating point, whose sensitivity only the caller can know. `dpnoise_jax.optax` and
 `dpnoise.sgd.CorrelatedGradient` clip and add up themselves, and their sums are exact.
 """
 
@@ -18,18 +18,19 @@ import math
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
+from jax_privacy import noise_addition
+from jax_privacy.matrix_factorization import streaming_matrix
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from dpnoise._errors import ParameterError, require
-
-# Before the modules that need JAX alone, whose errors name another extra.
-_host: Final = require("jax_privacy.noise_addition", "jax-privacy")
-
-from dpnoise.backends._jax import Step, number  # noqa: E402
-from dpnoise.extend import generator_for_tests, integer  # noqa: E402
-from dpnoise.hazmat import Rng  # noqa: E402
-from dpnoise.sgd import BandedToeplitz, FloatSums, IntegerSums  # noqa: E402
+from dpnoise import ParameterError
+from dpnoise.extend import generator_for_tests, integer
+from dpnoise.hazmat import Rng
+from dpnoise.sgd import BandedToeplitz, FloatSums, IntegerSums
+from dpnoise_jax._step import Step, number
 
 __all__ = [
     "clip_and_round_to_grid",
@@ -39,13 +40,9 @@ __all__ = [
     "matrix_factorization_privatizer",
 ]
 
-jax = require("jax", "jax-privacy")
-jnp = require("jax.numpy", "jax-privacy")
-optax = require("optax", "jax-privacy")
-_streaming_matrix: Final = require("jax_privacy.matrix_factorization.streaming_matrix", "jax-privacy")
 # Bound now, since a program may put the functions below under these names.
-_host_privatizer: Final = _host.matrix_factorization_privatizer
-_DEFAULT: Final = _host.SupportedStrategies.DEFAULT
+_host_privatizer: Final = noise_addition.matrix_factorization_privatizer
+_DEFAULT: Final = noise_addition.SupportedStrategies.DEFAULT
 
 _ONE: Final = 2**12  # coefficients are multiples of its inverse
 _HEAD: Final = 8  # bytes of the fingerprint
@@ -77,7 +74,7 @@ def gaussian_privatizer(
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from dpnoise.backends.jax_privacy import gaussian_privatizer
+    >>> from dpnoise_jax.jax_privacy import gaussian_privatizer
     >>> privatizer = gaussian_privatizer(stddev=1.1)
     >>> sums = {"weights": jnp.ones(3), "bias": jnp.zeros(())}
     >>> state = privatizer.init(sums)
@@ -86,7 +83,7 @@ def gaussian_privatizer(
     (3,)
     """
     return matrix_factorization_privatizer(
-        _streaming_matrix.identity(),
+        streaming_matrix.identity(),
         stddev=stddev,
         prng_key=prng_key,
         dtype=dtype,
@@ -159,7 +156,7 @@ def matrix_factorization_privatizer(
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from dpnoise.backends.jax_privacy import matrix_factorization_privatizer
+    >>> from dpnoise_jax.jax_privacy import matrix_factorization_privatizer
     >>> from dpnoise.sgd import BandedToeplitz, SingleEpoch
     >>> strategy = BandedToeplitz([1.0, 0.5, 0.375], steps=100)
     >>> stddev = 1.1 * strategy.sensitivity(SingleEpoch())  # for gradients of a norm of at most 1
@@ -223,7 +220,7 @@ def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
     Examples
     --------
     >>> import jax
-    >>> from dpnoise.backends.jax_privacy import clip_and_round_to_grid, integer_privatizer
+    >>> from dpnoise_jax.jax_privacy import clip_and_round_to_grid, integer_privatizer
     >>> from dpnoise.sgd import BandedToeplitz, MinSeparation
     >>> strategy = BandedToeplitz([1.0, 0.5], steps=50)
     >>> stddev = 1.1 * strategy.sensitivity(MinSeparation(10)) * 2**22
@@ -273,7 +270,7 @@ def clip_and_round_to_grid(gradient: Any, l2_clip_norm: ArrayLike, grid_scale: i
     Examples
     --------
     >>> import jax
-    >>> from dpnoise.backends.jax_privacy import clip_and_round_to_grid, enforce_norm_bound
+    >>> from dpnoise_jax.jax_privacy import clip_and_round_to_grid, enforce_norm_bound
     >>> with jax.enable_x64(True):
     ...     rounded, l2_norm = clip_and_round_to_grid(jax.numpy.array([3.0, 4.0]), l2_clip_norm=1.0, grid_scale=1000)
     ...     zeros = enforce_norm_bound(rounded, grid_scale=999)
@@ -420,7 +417,7 @@ def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
 
 
 def _check_identity(matrix: Any, name: str) -> None:
-    identity = _streaming_matrix.identity()
+    identity = streaming_matrix.identity()
     # The matrices of the host are functions. The functions of all identities have the same code, without variables.
     function = getattr(matrix, "multiply_next", None)
     if getattr(function, "__code__", None) is not identity.multiply_next.__code__:

@@ -1,24 +1,19 @@
-"""The noise of JAX Privacy's privatizers against that of ours."""
-
-import numpy as np
-import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip(
-    "jax_privacy", reason="needs JAX Privacy: pip install 'dpnoise[jax-privacy]', with Python 3.11 or later"
-)
+"""The noise of JAX Privacy's privatizers and of optax's transformations against that of ours."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax.contrib
+import pytest
 from host_tests.two_samples import ALARM, N, p_value, planted
 from jax_privacy import noise_addition as host
 from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
-from dpnoise.backends import jax_privacy as ours
+import dpnoise_jax.optax
 from dpnoise.sgd import BandedToeplitz
+from dpnoise_jax import jax_privacy as ours
 
-# Both privatizers draw arrays, so that a million samples take no time.
+# All draw arrays, so that a million samples take no time.
 N = max(N, 1_000_000)
 COEFFICIENTS = [1.0, 0.5, 0.375]
 STRATEGY = BandedToeplitz(COEFFICIENTS, steps=5)
@@ -69,3 +64,14 @@ def test_noise_on_integers_has_the_same_distribution(matrices):
         assert p_value(a, np.rint(b)) > ALARM
     for a, b in zip(make(1e5 / planted(N)), expected, strict=True):
         assert p_value(a, np.rint(b)) < ALARM
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.3])
+def test_distribution_of_a_step_of_optax_is_the_same(clip):
+    def noise(library, multiplier, **key):
+        made = library.differentially_private_aggregate(clip, multiplier, **key)
+        return np.concatenate(made.update([jnp.ones((4, N // 2)), jnp.zeros((4, N // 2))], made.init(None))[0])
+
+    expected = noise(optax.contrib, 1.1, key=np.random.default_rng().integers(2**31).item())
+    assert p_value(noise(dpnoise_jax.optax, 1.1), expected) > ALARM
+    assert p_value(noise(dpnoise_jax.optax, 1.1 * planted(N)), expected) < ALARM

@@ -1,4 +1,4 @@
-"""Rows of integers of JAX Privacy's backend: the norm of each is at most the bound, exactly."""
+"""Rows of integers for JAX Privacy: the norm of each is at most the bound, exactly."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-pytest.importorskip(
-    "jax_privacy", reason="needs JAX Privacy: pip install 'dpnoise[jax-privacy]', with Python 3.11 or later"
-)
-
-import jax
-import jax.numpy as jnp
-
 from dpnoise import ParameterError
-from dpnoise.backends import jax_privacy as ours
+from dpnoise_jax import jax_privacy as ours
 
 LARGEST = 2**31 - 1
 

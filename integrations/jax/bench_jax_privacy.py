@@ -7,30 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
+from jax_privacy import noise_addition
+from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
 from benches import moments
 from benches.backends.entrants import LONG
 from benches.machine import OURS
-from benches.peers import version
 from benches.timing import Entrant
+from dpnoise.sgd import BandedToeplitz
+from dpnoise_jax import jax_privacy
 
 BANDS = {"1 band": 1, "4 bands": 4, "16 bands": 16, "64 bands": 64}
 STDDEV = 10.0
 
 
-@pytest.mark.skipif(version("jax-privacy") == "not installed", reason="JAX Privacy is not installed")
 @pytest.mark.parametrize("column", BANDS)
 def test_privatizers(race: Any, column: str) -> None:
     """Of noise that is correlated as the square root of prefix sums is, in as many bands."""
-    import jax
-    from jax_privacy import noise_addition
-    from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
-
-    from dpnoise.backends import jax_privacy
-    from dpnoise.sgd import BandedToeplitz
-
     bands = BANDS[column]
     coefficients = np.cumprod([1.0, *(1 - 1 / (2 * np.arange(1, bands)))])
     strategy = BandedToeplitz(coefficients, steps=1000)

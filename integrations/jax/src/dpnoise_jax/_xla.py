@@ -14,11 +14,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from jax import ffi
 from numpy.typing import NDArray
-
-from dpnoise._errors import require
-
-_ffi: Final = require("jax.ffi", "optax")
 
 _VERSION: Final = 0, 3
 _EXECUTE: Final = 3
@@ -138,7 +135,7 @@ class CustomCall:
     def __init__(self, target: str, function: Function) -> None:
         self._target = target
         _HANDLERS[target] = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))(partial(_handle, function))
-        _ffi.register_ffi_target(target, _ffi.pycapsule(_HANDLERS[target]), platform="cpu")
+        ffi.register_ffi_target(target, ffi.pycapsule(_HANDLERS[target]), platform="cpu")
 
     def __call__(self, shapes: Any, arguments: Sequence[Any], aliases: Mapping[int, int], **attributes: Any) -> Any:
         """Add a call to the program that is traced.
@@ -155,7 +152,7 @@ class CustomCall:
             Part of the compiled program, which may be stored: no attribute may be secret.
         """
         # A side effect, so that XLA neither drops, moves nor repeats the call.
-        call = _ffi.ffi_call(
+        call = ffi.ffi_call(
             self._target, shapes, has_side_effect=True, vmap_method="sequential", input_output_aliases=dict(aliases)
         )
         sized = {float: np.float64, int: np.int64}  # of 64 bits, whatever JAX takes by default

@@ -17,22 +17,22 @@ import itertools
 from functools import lru_cache
 from typing import Any, Final
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._errors import ParameterError, require
-from dpnoise.backends._jax import Step, number
+# Imported by name, since a program may put the function below under this name.
+from optax.contrib import differentially_private_aggregate as _host_aggregate
+
+from dpnoise import ParameterError
 from dpnoise.extend import generator_for_tests
 from dpnoise.hazmat import Rng
 from dpnoise.sgd import NoisyGradient
+from dpnoise_jax._step import Step, number
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
-
-jax = require("jax", "optax")
-jnp = require("jax.numpy", "optax")
-optax = require("optax", "optax")
-# Imported by name, since a program may put the function below under this name.
-_host_aggregate: Final = require("optax.contrib", "optax").differentially_private_aggregate
 
 
 def differentially_private_aggregate(
@@ -75,7 +75,7 @@ def differentially_private_aggregate(
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from dpnoise.backends.optax import differentially_private_aggregate
+    >>> from dpnoise_jax.optax import differentially_private_aggregate
     >>> aggregate = differentially_private_aggregate(l2_norm_clip=1.0, noise_multiplier=1.1)
     >>> gradients = {"weights": jnp.ones((64, 3)), "bias": jnp.zeros(64)}  # of 64 examples
     >>> noisy, state = aggregate.update(gradients, aggregate.init(None))

@@ -10,31 +10,27 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import pytest
-
-pytest.importorskip(
-    "jax_privacy", reason="needs JAX Privacy: pip install 'dpnoise[jax-privacy]', with Python 3.11 or later"
-)
-
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from backends import errors
+import pytest
+from host_tests import errors
 from jax.sharding import PartitionSpec
 from jax_privacy import noise_addition as host
 from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
 from dpnoise import ParameterError, RandomnessError, hazmat, samplers
-from dpnoise.backends import _jax
-from dpnoise.backends import jax_privacy as ours
 from dpnoise.sgd import BandedToeplitz
+from dpnoise_jax import _step
+from dpnoise_jax import jax_privacy as ours
 
 STRATEGY = BandedToeplitz([1.0, 0.6, 0.35], steps=6)
 MATRICES = {"identity": streaming_matrix.identity(), "three bands": STRATEGY}
 # The step of the grid for a stddev of 1, and how many units of the noise it has.
 STEP = {"identity": Fraction(1, 2**27), "three bands": Fraction(1, 2**26)}
 UNIT = 4096
+NUMERATORS = [int(coefficient * UNIT) for coefficient in STRATEGY.coefficients]
 
 TREES = {
     "nested": {"a": (jnp.ones((2, 3)), np.ones((), np.float32)), "b": [jnp.ones(700), jnp.ones((0, 4)), None]},
@@ -89,7 +85,7 @@ def test_shapes_and_dtypes_are_the_hosts(name: str, tree: str) -> None:
 
 def reference(name: str, sums: list[np.ndarray], steps: int, stddev: float, seed: int) -> list[np.ndarray]:
     """Compute in integers of Python: C^-1 z with R rounding half up, and sums on the grid; rounded once to doubles."""
-    weights = STRATEGY._numerators if name == "three bands" else (UNIT,)
+    weights = NUMERATORS if name == "three bands" else [UNIT]
     unit, rng = STEP[name] * Fraction(2) ** (math.frexp(stddev)[1] - 1) / UNIT, hazmat.SeededRng(seed)
     history: list[list[int]] = []
     for _ in range(steps):
@@ -126,7 +122,7 @@ INTEGERS = [0, 1, -1, 2**40, 2**51 - 1, -(2**51), 2**52 + 3, 2**63 - 1, -(2**63)
 @pytest.mark.parametrize("name", MATRICES)
 def test_a_run_on_integers_is_that_of_the_definition_bit_for_bit(name: str, stddev: float) -> None:
     """In integers of Python, modulo 2**64; with several bands in units of 2**-12, and rounded half up at the end."""
-    weights, unit = (STRATEGY._numerators, UNIT) if name == "three bands" else ((UNIT,), 1)
+    weights, unit = (NUMERATORS, UNIT) if name == "three bands" else ([UNIT], 1)
     with jax.enable_x64(True):
         parts = [jnp.array(INTEGERS), jnp.arange(-300, 300).reshape(20, 30), jnp.array(7)]
         values = [int(x) for part in parts for x in np.ravel(part)]
@@ -170,7 +166,7 @@ def test_all_ways_take_the_same_steps(name: str, donated: Any, monkeypatch: pyte
             }
             found = [run(privatizer(name), sums, 4)]
             for one in (True, False):
-                monkeypatch.setattr(_jax, "is_one_cpu", lambda one=one: one)
+                monkeypatch.setattr(_step, "is_one_cpu", lambda one=one: one)
                 compiled = jax.jit(privatizer(name).update, donate_argnums=donated)
                 found.append(run(privatizer(name), sums, 4, lambda _, compiled=compiled: compiled))
             for a, b in zip(jax.tree.leaves(found[0]), jax.tree.leaves(found[1]), strict=True):
@@ -250,8 +246,8 @@ def repeated(make: Callable[[], Any], same: Any = SAME) -> set[str]:
 @pytest.mark.parametrize("way", ["custom call", "callback"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_every_call_draws_fresh_noise(name: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _jax.is_one_cpu()
-    monkeypatch.setattr(_jax, "is_one_cpu", lambda: way == "custom call")
+    assert _step.is_one_cpu()
+    monkeypatch.setattr(_step, "is_one_cpu", lambda: way == "custom call")
     assert repeated(lambda: privatizer(name)) == set()
     with jax.enable_x64(True):
         assert repeated(lambda: of_integers(name), WHOLE) == set()
@@ -537,7 +533,7 @@ def test_devices_that_each_draw_noise_are_refused() -> None:
 SEVERAL_DEVICES = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from dpnoise.backends.jax_privacy import clip_and_round_to_grid, integer_privatizer
+from dpnoise_jax.jax_privacy import clip_and_round_to_grid, integer_privatizer
 from dpnoise.sgd import BandedToeplitz
 
 jax.config.update("jax_num_cpu_devices", 2)
@@ -580,9 +576,3 @@ def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch)
         run(privatizer(), SAME, 1)
     with pytest.raises(jax.errors.JaxRuntimeError, match="no randomness"):
         jax.block_until_ready(run(privatizer(), SAME, 1, jax.jit))
-
-
-def test_the_extra_is_named_without_the_host() -> None:
-    program = "import sys; sys.modules['jax_privacy'] = sys.modules['jax'] = None; import dpnoise.backends.jax_privacy"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stderr
-    assert "pip install 'dpnoise[jax-privacy]'" in shown

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
+from optax import contrib
 
+import dpnoise_jax.optax
 from benches import moments
 from benches.backends.entrants import LONG, entrants
 from benches.machine import OURS
-from benches.peers import version
+from dpnoise.sgd import NoisyGradient
 
 ROWS = {"1 row": 1, "64 rows": 64}
 
 
-@pytest.mark.skipif(version("optax") == "not installed", reason="optax is not installed")
 @pytest.mark.parametrize("column", ROWS)
 def test_optax(race: Any, column: str) -> None:
-    import jax
-    from optax import contrib
-
-    from dpnoise.backends import optax
-
     rows = jax.numpy.zeros((ROWS[column], LONG))
     key = jax.random.key(np.random.default_rng().integers(2**31))
 
@@ -32,19 +29,14 @@ def test_optax(race: Any, column: str) -> None:
         update, state = jax.jit(made.update), made.init(None)
         return lambda: update(rows, state)[0].block_until_ready(), LONG
 
-    pairs = {OURS: step(optax), "optax": step(contrib, key=key)}
+    pairs = {OURS: step(dpnoise_jax.optax), "optax": step(contrib, key=key)}
     race(
         "optax differentially_private_aggregate", column, "ns per parameter", entrants("", pairs, moments.normal(10)), 9
     )
 
 
-@pytest.mark.skipif(version("optax") == "not installed", reason="optax is not installed")
 def test_noise(race: Any) -> None:
     """Alone, for a sum of zeros."""
-    import jax
-
-    from dpnoise.sgd import NoisyGradient
-
     zeros = np.zeros(LONG, np.int64)
     mechanism = NoisyGradient(clip_norm=1.0, noise_multiplier=10.0, expected_batch_size=1.0)
     keys = iter(jax.random.split(jax.random.key(np.random.default_rng().integers(2**31)), 1000))

@@ -1,7 +1,7 @@
 """Predict who earns more than 50,000 dollars, by logistic regression in JAX: DP-SGD of optax with secure noise.
 
-Run it with ``python examples/dp_sgd_adult_optax.py``; it needs the extras ``accounting`` and ``optax``. It does
-what ``dp_sgd_adult.py`` does with NumPy.
+Run it with ``python examples/dp_sgd_adult_optax.py``; it needs the extra ``accounting`` of dpnoise. It does what
+``dp_sgd_adult.py`` among the examples of dpnoise does with NumPy.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from dpnoise import datasets, sgd
-from dpnoise.backends.optax import dpsgd
+from dpnoise_jax.optax import dpsgd
 
 EPSILON = 1.0
 DELTA = 1e-6

@@ -1,21 +1,19 @@
-"""Steps that programs of JAX take on the CPU, and checks of arguments: shared by the backends of libraries on JAX."""
+"""Steps that programs of JAX take on the CPU, and a check of arguments, for the modules of both hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.experimental import io_callback
 from numpy.typing import NDArray
 
-from dpnoise._errors import require
-from dpnoise.backends._xla import CustomCall, Function
 from dpnoise.extend import real_up
 from dpnoise.hazmat import Rng
-
-jax = require("jax", "optax")
-jnp = require("jax.numpy", "optax")
-io_callback = require("jax.experimental", "optax").io_callback
+from dpnoise_jax._xla import CustomCall, Function
 
 
 class Step:
