@@ -1,6 +1,6 @@
 """Run a host's own tests plain and with our backend, and say why those fail that pass plain only. Run by hand.
 
-    python scripts/host_suites.py pydp CHECKOUT [more arguments of pytest]
+    python scripts/host_suites.py opacus CHECKOUT [more arguments of pytest]
 
 CHECKOUT holds the host's sources, of the version that is installed. Seeds are refused by our backends, which hides what
 else a test would find; so there is a third run where seeds do nothing. Errors that the table does not expect are

@@ -3,5 +3,5 @@
 - `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
 - `dpnoise.backends.mbi`: ``pip install 'dpnoise[mbi]'``
 
-A backend is imported by its full name, and imports its host: ``from dpnoise.backends.pydp import LaplaceMechanism``.
+A backend is imported by its full name, and imports its host: ``from dpnoise.backends.opacus import PrivacyEngine``.
 """
