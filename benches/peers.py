@@ -190,7 +190,7 @@ def version(name: str) -> str:
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
-HOSTS = ("mbi", "opacus", "torch", *hosts.LIBRARIES)
+HOSTS = ("opacus", "torch", *hosts.LIBRARIES)
 """Libraries whose noise only `benches.backends` and integrations time."""
 
 

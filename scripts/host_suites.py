@@ -33,7 +33,6 @@ class Suite(NamedTuple):
 
 NO_SEED = "since anybody who knows (a seed|it) can subtract the noise"
 SUITES = {
-    # mbi has no suite here: it draws no noise, and its tests are of models.
     "opacus": Suite(
         tuple(
             f"opacus/tests/{name}_test.py"

@@ -34,7 +34,6 @@ def test_code_of_the_page_prints_what_it_shows(page, tmp_path, monkeypatch):
 
 
 LONG = {
-    "aim_adult_mbi.py",
     "compare_protocols.py",
     "correlated_noise.py",
     "dp_sgd_adult.py",

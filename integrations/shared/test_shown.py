@@ -12,6 +12,8 @@ from pathlib import Path
 import page_outputs
 import pytest
 
+from dpnoise.datasets import ADULT_ATTRIBUTION
+
 FOLDER = Path.cwd()  # where the Makefile runs the tests
 (PACKAGE,) = (path.parent.name for path in FOLDER.glob("src/*/__init__.py"))
 MODULES = [PACKAGE, *(module.name for module in pkgutil.walk_packages([f"src/{PACKAGE}"], f"{PACKAGE}."))]
@@ -36,3 +38,4 @@ def test_the_program_runs(program, tmp_path):
     shown = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout
+    assert (ADULT_ATTRIBUTION in shown.stdout) == ("adult" in program.read_text(encoding="utf-8"))

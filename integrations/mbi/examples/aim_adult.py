@@ -1,6 +1,6 @@
 """Make a model of the marginals of the UCI "Adult" data by AIM, with exact noise, and by AIM with NumPy's noise.
 
-Run it with ``JAX_ENABLE_X64=1 python examples/aim_adult_mbi.py 20`` for 20 runs of each; it needs the extra ``mbi``.
+Run it with ``JAX_ENABLE_X64=1 python examples/aim_adult.py 20`` for 20 runs of each.
 
 AIM begins with the marginals of single attributes. In each round it chooses the marginal that the model approximates
 worst, measures it, and fits the model again; when a measurement taught it less than the noise of the measurement, the
@@ -21,9 +21,9 @@ import numpy as np
 from mbi.clique_utils import downward_closure
 from mbi.junction_tree import hypothetical_model_size
 
+import dpnoise_mbi as exact
 from dpnoise import datasets
 from dpnoise.accounting import Ledger, zcdp_epsilon, zcdp_rho
-from dpnoise.backends import mbi as exact
 
 EPSILON = 1.0
 DELTA = 1e-9

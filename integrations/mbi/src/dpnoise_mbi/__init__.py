@@ -16,20 +16,18 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+import mbi
 import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise import sensitivity
-from dpnoise._errors import ParameterError, require
+from dpnoise import ParameterError, sensitivity
 from dpnoise.extend import generator_for_tests, integer, real, root
 from dpnoise.hazmat import Rng
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
 
 __all__ = ["choose", "measure"]
-
-mbi = require("mbi", "mbi")
 
 Clique = tuple[str | int, ...]
 Spend = Callable[[Mechanism], object]
@@ -99,7 +97,7 @@ def measure(
     Examples
     --------
     >>> import mbi
-    >>> from dpnoise.backends.mbi import measure
+    >>> from dpnoise_mbi import measure
     >>> domain = mbi.Domain(["smokes", "region"], [2, 3])
     >>> columns = {"smokes": [0, 1, 0, 0], "region": [2, 0, 1, 2]}
     >>> first, second = measure(mbi.Dataset(columns, domain), [("smokes",), ("smokes", "region")], rho=0.25)
@@ -181,7 +179,7 @@ def choose(
     Examples
     --------
     >>> import mbi
-    >>> from dpnoise.backends.mbi import choose, measure
+    >>> from dpnoise_mbi import choose, measure
     >>> data = mbi.Dataset({"a": [0, 1] * 400, "b": [0, 1] * 400}, mbi.Domain(["a", "b"], [2, 2]))
     >>> model = mbi.estimation.MirrorDescent().estimate(data.domain, measure(data, [("a",), ("b",)], rho=0.5))
     >>> choose(data, {("a",): 1, ("a", "b"): 2}, model, epsilon=1.0, stddev=2.0)

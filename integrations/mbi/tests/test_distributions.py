@@ -2,20 +2,15 @@
 
 import math
 
+import mbi
 import numpy as np
 import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("mbi", reason="needs mbi: pip install 'dpnoise[mbi]', with Python 3.11 or later")
-
-import mbi
 from host_tests.two_samples import ALARM, FEW, N
 from scipy import stats
 
 import dpnoise
+import dpnoise_mbi as ours
 from dpnoise import hazmat
-from dpnoise.backends import mbi as ours
 
 # One marginal has as many numbers.
 N = max(N, 1_000_000)

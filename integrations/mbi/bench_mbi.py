@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import mbi
 import numpy as np
-import pytest
 
 from benches import moments
 from benches.backends.entrants import CALLS, LONG, entrants
 from benches.machine import OURS
-from benches.peers import version
+from dpnoise_mbi import choose, measure
 
 THEIRS = "mbi with NumPy"
 
 
-@pytest.mark.skipif(version("mbi") == "not installed", reason="mbi is not installed")
 def test_marginal(race: Any) -> None:
     """One marginal of a million numbers, of a data set without rows: most cells of a large marginal are empty."""
-    import mbi
-
-    from dpnoise.backends.mbi import measure
-
     data = mbi.Dataset({"cell": np.zeros(0, np.int64)}, mbi.Domain(["cell"], [LONG]))
     generator = np.random.default_rng()
     pairs = {
@@ -31,13 +26,8 @@ def test_marginal(race: Any) -> None:
     race("Marginals for mbi", "a million", "ns per number", entrants("", pairs, moments.normal(10)), 9)
 
 
-@pytest.mark.skipif(version("mbi") == "not installed", reason="mbi is not installed")
 def test_choice(race: Any) -> None:
     """Among 20 marginals of 100,000 rows, of a model with one table."""
-    import mbi
-
-    from dpnoise.backends.mbi import choose
-
     names = [f"a{number}" for number in range(20)]
     domain = mbi.Domain(names, [4] * 20)
     generator = np.random.default_rng()
