@@ -48,7 +48,7 @@ demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations,
 	$(BIN)/dpnoise demo
 
 # Always the same packages, so that the features of what they depend on are the same, and nothing is compiled twice.
-RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked
+RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
 test: | check-tools ## run all tests but the long ones
@@ -153,7 +153,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff format --check --config docs/ruff.toml integrations/*/*.md
 	$(BIN)/mypy python/dpnoise tests/structure/inferred_types.py
-	$(BIN)/mypy --config-file integrations/mypy.ini integrations/*/src
+	$(BIN)/mypy --config-file integrations/mypy.ini integrations/*/src/dpnoise_*
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
@@ -163,7 +163,7 @@ bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep thei
 bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
 
-bench-rust: | check-tools ## time the parts of the Rust crate, and noise for Prio beside that of libprio-rs
+bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-benches --locked
 
 instructions: | check-tools ## compare instructions per sample with tools/instructions/record.json: 2 % apart fails (RECORD=--record keeps them; valgrind, QEMU)

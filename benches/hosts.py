@@ -1,6 +1,7 @@
 """What integrations say of the libraries that they serve, their hosts: the table ``tool.dpnoise`` of pyproject.toml.
 
-The site is built from it without dpnoise, so nothing here imports that.
+An integration in Rust has it in Cargo.toml, as ``package.metadata.dpnoise``. The site is built from it without dpnoise,
+so nothing here imports that.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ HOSTS = sorted(
     (Host(folder, **host) for folder in FOLDERS for host in project(folder)["tool"]["dpnoise"]["hosts"]),
     key=lambda host: host.title.lower(),
 )
+CRATES = [
+    Host(path.parent, **tomllib.loads(path.read_text(encoding="utf-8"))["package"]["metadata"]["dpnoise"])
+    for path in sorted(FOLDER.glob("*/Cargo.toml"))
+]
 LIBRARIES = {
     name: given for folder in FOLDERS for name, given in project(folder)["tool"]["dpnoise"].get("libraries", {}).items()
 }

@@ -1,7 +1,7 @@
 """MkDocs hook: each host of an integration has pages, which nothing else names.
 
 Its page in the folder of the integration has links to files of the repository, as on GitHub; here they lead to pages of
-the site. A page of the reference has what its module exports, and another one the record of the integration.
+the site. A page of the reference has what its Python module exports, and another one the record of the integration.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2]))  # the program mkdocs does not look there
 
-from benches.hosts import FOLDER, FOLDERS, HOSTS, Host, project
+from benches.hosts import CRATES, FOLDER, FOLDERS, HOSTS, Host, project
 
 ROOT = FOLDER.parent
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
-_PAGES = {host.folder / host.page: f"integrations/{host.name}.md" for host in HOSTS}
+_PAGES = {host.folder / host.page: f"integrations/{host.name}.md" for host in HOSTS + CRATES}
 _RECORDS = {
     folder / "record.json": f"records/{folder.name}.md" for folder in FOLDERS if (folder / "record.json").exists()
 }
@@ -27,7 +27,7 @@ _RECORDS = {
 def on_config(config: Any) -> None:
     """Add the pages to the navigation."""
     sections = dict(item for section in config.nav for item in section.items())
-    sections["Integrations"] += [{host.title: f"integrations/{host.name}.md"} for host in HOSTS]
+    sections["Integrations"] += [{host.title: f"integrations/{host.name}.md"} for host in HOSTS + CRATES]
     sections["Reference"].append(
         {"Integrations": [{host.imported: f"reference/integrations/{host.name}.md"} for host in HOSTS]}
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benches.hosts import FOLDERS, HOSTS, Host, project
+from benches.hosts import CRATES, FOLDERS, HOSTS, Host, project
 from benches.page import number
 from benches.record import Record, kept
 
@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {folder: f"dpnoise_{folder.name}" for folder in FOLDERS}
 INDEX = (ROOT / "docs/integrations/index.md").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-VERSION = re.findall(r'(?m)^version = "(.+)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"))[0]
+CARGO = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+VERSION = re.findall(r'(?m)^version = "(.+)"', CARGO)[0]
 of_each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 of_each_host = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 
@@ -105,6 +106,10 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
+def row_of(host: Host, index: str) -> re.Match[str] | None:
+    return re.search(rf"(?m)^\| \[{re.escape(host.title)}\]\({host.name}\.md\), (\S+) \|.*\| (.+) \| (.+) \|$", index)
+
+
 def wrong(host: Host, index: str = INDEX, changelog: str = CHANGELOG) -> set[str]:
     """Say what contradicts the folder: its pins, its page, its record, the table of integrations, CHANGELOG.md."""
     pinned = [
@@ -113,7 +118,7 @@ def wrong(host: Host, index: str = INDEX, changelog: str = CHANGELOG) -> set[str
     bounds = [(found[1], found[2]) for found in pinned if found]
     page = (host.folder / host.page).read_text(encoding="utf-8")
     record = kept()[host.folder.name]
-    row = re.search(rf"(?m)^\| \[{re.escape(host.title)}\]\({host.name}\.md\), (\S+) \|.*\| (.+) \| (.+) \|$", index)
+    row = row_of(host, index)
     found = set()
     if not any(numbers(low) <= numbers(host.tested) < numbers(high) for low, high in bounds):
         found.add("pin")
@@ -150,7 +155,7 @@ def test_the_other_places_say_what_the_folder_says(host: Host) -> None:
 
 def test_each_row_of_the_table_has_a_folder() -> None:
     rows = set(re.findall(r"(?m)^\| \[.*?\]\((\w+)\.md\), ", INDEX))
-    assert rows == {host.name for host in HOSTS}
+    assert rows == {host.name for host in HOSTS + CRATES}
 
 
 @of_each_host
@@ -161,3 +166,27 @@ def test_what_is_out_of_date_is_noticed(host: Host) -> None:
     assert wrong(host, re.sub(r"\| [^|]+ \|$", "| 5 / 4 |", INDEX, flags=re.MULTILINE)) == {"times"}
     assert wrong(host._replace(tested="99.0")) == {"pin", "page", "record", "row"}
     assert {"row"} <= wrong(host._replace(passed="1 of 2 / 3 of 4")) <= {"row", "tests"}
+
+
+def wrong_crate(host: Host, index: str = INDEX) -> set[str]:
+    """Say what contradicts the folder of a crate, whose page has the times: pin, page, table, CHANGELOG.md."""
+    page = (host.folder / host.page).read_text(encoding="utf-8")
+    version, passed, times = found.groups() if (found := row_of(host, index)) else ("", "", "0 / 0")
+    theirs, ours = times.split(" / ")
+    holds = {
+        "pin": f'\n{host.package} = {{ version = "{host.tested}"' in CARGO,
+        "page": host.tested in page,
+        "row": (version, passed) == (host.tested, host.passed),
+        "times": f" | {int(theirs):,} | {ours} | " in page,
+        "changelog": f"`dpnoise-{host.folder.name}`" in CHANGELOG,
+    }
+    return {place for place in holds if not holds[place]}
+
+
+@pytest.mark.parametrize("host", CRATES, ids=lambda host: host.name)
+def test_the_other_places_say_what_the_folder_of_a_crate_says(host: Host) -> None:
+    assert wrong_crate(host) == set()
+    assert wrong_crate(host, index="") == {"row", "times"}
+    assert wrong_crate(host, INDEX.replace("3029 / 15.7", "3029 / 15.6")) == {"times"}
+    assert wrong_crate(host._replace(tested="0.99.0")) == {"pin", "page", "row"}
+    assert wrong_crate(host._replace(passed="1 of 2 / 1 of 2")) == {"row"}

@@ -89,8 +89,11 @@ def is_installed(words):
 
 
 def is_built(words):
+    *command, package = words
     packages = [text(manifest) for manifest in files("*/*/Cargo.toml")]
-    return words[:3] == ["build", "--release", "--package"] and any(f'name = "{words[3]}"' in one for one in packages)
+    return command in (["build", "--release", "--package"], ["bench", "--package"]) and any(
+        f'name = "{package}"' in one for one in packages
+    )
 
 
 CHECKS = {
@@ -143,13 +146,16 @@ def test_the_commands_are_found():
 # --- dependencies and links ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", files("rust/*/README.md"))
+OF_CRATES = [str(Path(name).with_name("README.md")) for name in files("integrations/*/Cargo.toml")]
+
+
+@pytest.mark.parametrize("name", files("rust/*/README.md") + OF_CRATES)
 def test_a_crate_begins_with_its_dependency(name):
     _, begin, code = text(name).partition("\n```")
     [(crate, version)] = re.findall(r'^([\w-]+) = "([\d.]+)"', code.partition("\n```")[0], re.MULTILINE)
     assert begin
     assert code.startswith("toml\n[dependencies]\n")
-    assert f'\n{crate} = {{ path = "rust/{crate.removeprefix("dpnoise-")}", version = "{version}.' in text("Cargo.toml")
+    assert re.search(rf'(?m)^{crate} = {{ path = "[\w/]+", version = "{version}\.', text("Cargo.toml"))
 
 
 @pytest.mark.parametrize("name", [*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])

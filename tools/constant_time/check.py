@@ -1,7 +1,7 @@
 """Check that time and addresses do not depend on secrets, and say what was checked. Run by ``make constant-time``.
 
-1. rust/core/tests/constant_time and rust/prio/tests/constant_time.rs run under valgrind with their secrets poisoned,
-   once for each instruction set that valgrind has.
+1. rust/core/tests/constant_time and integrations/prio/tests/constant_time.rs run under valgrind with their secrets
+   poisoned, once for each instruction set that valgrind has.
 2. The machine code of the AVX-512 kernels in the first program is followed, and that of the NEON kernels, compiled for
    AArch64, by the package machine_code.
 
@@ -57,7 +57,7 @@ def build_checks() -> list[Path]:
     """Compile the programs of the checks, and return where they are: that of dpnoise-core first."""
     artifacts = build("", "build", "--package=dpnoise-core", "--package=dpnoise-prio", "--test=constant_time")
     programs = [artifact for artifact in artifacts if artifact["target"]["name"] == "constant_time"]
-    return [Path(one["executable"]) for one in sorted(programs, key=lambda one: one["package_id"])]
+    return [Path(one["executable"]) for one in sorted(programs, key=lambda one: "dpnoise-prio" in one["package_id"])]
 
 
 def build_for_aarch64() -> Path:

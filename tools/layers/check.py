@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-CRATES = ["rust/*", "clients/c"]
+CRATES = ["rust/*", "clients/c", "integrations/prio", "proofs"]
 
 HIGH = 2  # never each other
 LAYERS = {

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,13 @@ def test_this_repository_is_clean(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [check.__file__])
     assert check.main() == 0
     assert capsys.readouterr().out == ""
+
+
+def test_every_crate_is_checked():
+    root = Path(check.__file__).parents[2]
+    [members] = re.findall(r"(?m)^members = \[(.*)\]", (root / "Cargo.toml").read_text())
+    checked = {str(path.relative_to(root)) for crate in check.CRATES for path in root.glob(crate)}
+    assert set(re.findall(r'"(.*?)"', members)) <= checked
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 //! jump and each address that depends on noise or on a share.
 
 #[cfg(dpnoise_secrecy)]
-#[path = "../../core/tests/constant_time/runner.rs"]
+#[path = "../../../rust/core/tests/constant_time/runner.rs"]
 mod runner;
 
 #[cfg(dpnoise_secrecy)]
