@@ -405,6 +405,7 @@ def accepted() -> list[Case]:
     """Give all cases that have an answer."""
     cases = [case for vector in VECTORS for case in of_vector(vector)]
     cases.append(answered("texts", local.CountMeanSketch(epsilon=20.0, rows=9, width=1024).to_json(), TEXTS))
+    cases.append(answered("specification-of-a-file", f" {UNARY}\n", [0, 7, 14]))
     cases.append(answered("given-probability", local.RandomizedResponse(p=0.8).to_json(), [0, 1, 1]))
     cases.append(answered("wide-integers", OF_WIDE, WIDE))
     cases += [answered(f"wide-integer-{i}", OF_WIDE, WIDE[:1]) for i in range(8)]
@@ -467,6 +468,7 @@ VALUES: dict[str, tuple[Any, str, list[Any], str]] = {
     "k": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [15], "data"),
     "negative": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [-INTEGER], "data"),
     "smallest": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [WIDE_INTEGER], "data"),
+    "largest": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [2**63 - 1], "data"),
     "one-of-many": (local.OptimizedUnaryEncoding(k=15, epsilon=1.0), "integers", [1, 2, INTEGER, 3], "data"),
     "no-answer": (local.RandomizedResponse(epsilon=1.0), "integers", [2], "data"),
     "like-an-answer": (local.RandomizedResponse(epsilon=1.0), "integers", [2**32], "data"),
