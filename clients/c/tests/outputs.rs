@@ -1,10 +1,8 @@
 //! What the functions write: what `dpnoise_core` makes of the same random bytes, or zeros.
 
-use core::ptr::null_mut;
 use std::sync::LazyLock;
 
 use dpnoise::*;
-use dpnoise_core::local::{Protocol, Values};
 use dpnoise_core::mechanisms::{
     DiscreteGaussian, Gaussian, Laplace, Method, NegativeBinomialShares, Skellam, Staircase, TruncatedDiscreteGaussian,
     TruncatedDiscreteLaplace,
@@ -15,8 +13,8 @@ use dpnoise_core::samplers::{self, Sampler, TableNoise};
 use serde_json::Value;
 
 use crate::arguments::CANARY;
-use crate::calls::{specification, state};
-use crate::{ANSWERS, Generator, free, made, message, protocol};
+use crate::calls::state;
+use crate::{Generator, free, made, message, protocol};
 
 /// An entry of tests/vectors/local.json.
 pub(crate) struct Vector {
@@ -154,23 +152,6 @@ fn a_generator_that_fails_leaves_no_report() {
         }
         free(protocol);
     }
-}
-
-#[test]
-fn the_reports_are_those_of_the_core() {
-    let random: Vec<u8> = (0..=255).cycle().take(1 << 12).collect();
-    let json = String::from_utf8(specification("optimized_unary_encoding")).unwrap();
-    let (core, values) = (Protocol::from_json(&json, DPNOISE_COUNTER_LIMIT).unwrap(), [14, 0, 7]);
-    let mut expected = vec![0; 3 * core.report_bytes()];
-    core.perturb_with(Values::Integers(&values), &mut expected, &mut ScriptedRng::new(random.clone())).unwrap();
-    let (handle, generator) = (protocol(json.as_bytes()), Generator::of(&random));
-    let mut out = vec![CANARY; expected.len()];
-    let (pointer, length) = (out.as_mut_ptr(), out.len());
-    let status = unsafe {
-        dpnoise_perturb_integers(handle, values.as_ptr(), 3, DPNOISE_REPORTS, 1, generator.handle, pointer, length)
-    };
-    assert_eq!((status, out), (Status::Ok, expected));
-    free(handle);
 }
 
 #[test]
@@ -339,27 +320,6 @@ fn values_are_zero_after_a_release_that_failed() {
     let status = unsafe { dpnoise_mechanism_release_integers(reals, values.as_mut_ptr(), 3, 1, 0) };
     assert_eq!((status, values), (Status::Handle, [0; 3]));
     [reals, integers].into_iter().for_each(free);
-}
-
-#[test]
-fn messages_show_no_value() {
-    let values = [0, 8_765_432_109_876];
-    for specification in
-        [ANSWERS.to_vec(), specification("optimized_unary_encoding"), specification("prefix_extension")]
-    {
-        let handle = protocol(&specification);
-        let mut width = 0;
-        let none = null_mut();
-        let facts = unsafe { dpnoise_protocol_facts(handle, none, none, none, &raw mut width, null_mut()) };
-        assert_eq!(facts, Status::Ok);
-        let mut out = vec![CANARY; 2 * width];
-        let (pointer, length) = (out.as_mut_ptr(), out.len());
-        let status =
-            unsafe { dpnoise_perturb_integers(handle, values.as_ptr(), 2, DPNOISE_REPORTS, 1, 0, pointer, length) };
-        assert_eq!(status, Status::Data);
-        assert!(message().starts_with("values must be ") && !message().contains("8765"), "{}", message());
-        free(handle);
-    }
 }
 
 #[test]
