@@ -13,8 +13,6 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(RUST_SOURCES)
 # The statistical tests draw so many samples each. With 10^7 a probability of 1/2 that is off by 0.002 is found with a
 # power of 1 - 1e-9, at a false-alarm rate of 1e-9; with 10^8 (and 6 GiB of memory) one that is off by 0.0006.
 SAMPLES ?= 10000000
-# As many of each library that uses ours, most of which draw one sample at a time.
-HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
 CLIENTS ?= c go java web
@@ -37,7 +35,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tools test-long
-.PHONY: bench-oracles test-torch notebooks figures release-check everything check-python outputs
+.PHONY: bench-oracles notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
 help: ## show this list
@@ -82,27 +80,21 @@ test-all-integrations: ## test all integrations in full, with HOST_SAMPLES=25000
 test-tools: $(VENV)/.extra-test ## test the tools (tools/*/tests), none of which uses dpnoise
 	$(BIN)/python -m pytest tools
 
-test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus, and the chapter on PyTorch (PyTorch takes 5 GB)
-	$(BIN)/python -m pytest tests/backends tests/test_readme.py tests/test_notebooks.py -k 'opacus or pytorch'
-	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
-
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the long forms of others, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
 		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
 		tests/api/test_any_input.py tests/security/test_hostile_input.py tests/security/test_ledger*.py \
 		tests/security/test_subsample_and_aggregate_privacy.py \
-		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
+		--numprocesses $(WORKERS) --dist worksteal --durations=5
 	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
 		clients/web/tests/test_browser_to_count.py --numprocesses auto --dist worksteal
-	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
 	$(RUST_TESTS) --test all -- --ignored --nocapture
 	$(MAKE) -C clients/c long
 
-everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
+everything: ## run what a release must pass: .ci/run, all integrations, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
-	$(MAKE) test-torch
-	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
+	$(MAKE) statistical SAMPLES=100000000 WORKERS=1
 	$(BIN)/python -m pytest -m long clients/web/tests/test_collector.py --numprocesses auto
 	$(MAKE) test-all-integrations HOST_SAMPLES=1000000
 	$(MAKE) bench bench-oracles bench-rust instructions

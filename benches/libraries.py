@@ -38,8 +38,6 @@ LIBRARIES = {
     "NumPy": Library("no", "no", "PCG64 or SFC64; floating point"),
     "multi-freq-ldpy": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
     "pure-ldp": Library("no", "no", "the Mersenne Twisters of Python and of NumPy; floating point"),
-    "opacus": Library("no", "no", "PyTorch's generator; floating point"),
-    "torch": Library("no", "no", "Mersenne Twister; floating point"),
     **{name: Library(**given) for name, given in hosts.LIBRARIES.items()},
 }
 

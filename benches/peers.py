@@ -190,13 +190,11 @@ def version(name: str) -> str:
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
-HOSTS = ("opacus", "torch", *hosts.LIBRARIES)
-"""Libraries whose noise only `benches.backends` and integrations time."""
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that are installed."""
-    found = {name: version(name) for name in (*PEERS, *LOCAL_PEERS, *HOSTS)}
+    found = {name: version(name) for name in (*PEERS, *LOCAL_PEERS, *hosts.LIBRARIES)}
     return {name: version for name, version in found.items() if version != "not installed"}
 
 

@@ -228,7 +228,7 @@ def test_the_page_of_a_record_is_its_report(records: dict[str, Record]) -> None:
     def shown(path: str) -> str:
         return benchmarks.on_page_markdown("text", page=SimpleNamespace(file=SimpleNamespace(src_uri=path)))
 
-    assert shown("records/opacus.md") == report(records["opacus"])
+    assert shown("records/all.md") == report(records["all"])
     assert shown("guide/sgd.md") == "text"
 
 

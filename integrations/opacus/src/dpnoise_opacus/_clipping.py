@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import torch
+
 from dpnoise import ParameterError
-from dpnoise.backends.opacus._host import torch
 from dpnoise.sgd import NoisyGradient
 
 Tensor = Any  # torch.Tensor

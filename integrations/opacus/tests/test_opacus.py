@@ -8,23 +8,19 @@ import itertools
 import math
 import warnings
 
-import pytest
-
-pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
-
 import opacus
+import pytest
 import torch
-from backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, parts_of
 from host_tests.errors import error_of
 from opacus import optimizers as host
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import dpnoise_opacus as ours
 from dpnoise import ParameterError, hazmat
-from dpnoise.backends import opacus as ours
 
-pytestmark = QUIET
+from .models import ADAPTIVE, CLIPPINGS, backward, examples, parts_of
 
 OPTIMIZERS = [name for name in ours.__all__ if name != "PrivacyEngine"]
 

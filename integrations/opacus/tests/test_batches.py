@@ -5,18 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
-import pytest
-
-pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
-
 import opacus
+import pytest
 import torch
-from backends.opacus_models import QUIET, examples, parts_of
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
 
-from dpnoise.backends import opacus as ours
+import dpnoise_opacus as ours
 
-pytestmark = QUIET
+from .models import examples, parts_of
 
 
 def test_batches_are_poisson_samples_that_no_seed_repeats():

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from opacus.utils import uniform_sampler as samplers
+from torch.utils import data
 
-from dpnoise.backends.opacus._host import data, samplers, torch
-from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise import SecureBitGenerator
 from dpnoise.sgd import poisson_sample
 
 

@@ -1,16 +1,11 @@
 """The noise of Opacus's optimizers against that of ours."""
 
 import pytest
-
-pytestmark = pytest.mark.long
-
-pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
-
 import torch
 from host_tests.two_samples import ALARM, N, p_value, planted
 from opacus import optimizers as host
 
-from dpnoise.backends import opacus as ours
+import dpnoise_opacus as ours
 
 CLIPPINGS = {"DPOptimizer": 2.0, "DPPerLayerOptimizer": [2.0]}
 

@@ -10,19 +10,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
-
 import torch
-from backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, gradient_of, parts_of
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
+import dpnoise_opacus as ours
 from dpnoise import hazmat
-from dpnoise.backends import opacus as ours
 from dpnoise.sgd import NoisyGradient, noise_multipliers
 
-pytestmark = QUIET
+from .models import ADAPTIVE, CLIPPINGS, backward, examples, gradient_of, parts_of
 
 # --- sums ---------------------------------------------------------------------------------------------------------
 
@@ -204,7 +200,7 @@ from torch import nn
 from opacus.distributed import DifferentiallyPrivateDistributedDataParallel as DPDDP
 from torch.utils.data import DataLoader, TensorDataset
 from dpnoise import hazmat
-from dpnoise.backends import opacus as ours
+import dpnoise_opacus as ours
 
 folder, rank = sys.argv[1], int(sys.argv[2])
 torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)

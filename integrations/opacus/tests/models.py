@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import dpnoise_opacus as ours
 from dpnoise import hazmat
-from dpnoise.backends import opacus as ours
 
-QUIET = pytest.mark.filterwarnings(
-    "ignore:Full backward hook is firing",
-    "ignore:Secure RNG turned off",
-    "ignore:Optimal order is the largest alpha",
-)
 ADAPTIVE = {
     "clipping": "adaptive",
     "target_unclipped_quantile": 0.5,

@@ -1,6 +1,6 @@
 """Training with Opacus and exact noise: `PrivacyEngine` in place of Opacus's, and the optimizers that it makes.
 
-A program imports it instead: ``from dpnoise.backends.opacus import PrivacyEngine``. Arguments, checks, errors and the
+A program imports it instead: ``from dpnoise_opacus import PrivacyEngine``. Arguments, checks, errors and the
 accountant are the host's. The basis of the guarantee differs:
 
 - Clipped gradients are added up as integers, on a grid, so that no rounding raises the sensitivity.
@@ -14,8 +14,8 @@ Neighbours differ by one example, added or removed. The number of examples in th
 the size of a batch is private.
 """
 
-from dpnoise.backends.opacus._engine import PrivacyEngine
-from dpnoise.backends.opacus._optimizers import (
+from dpnoise_opacus._engine import PrivacyEngine
+from dpnoise_opacus._optimizers import (
     AdaClipDPOptimizer,
     DistributedDPOptimizer,
     DPOptimizer,

@@ -4,9 +4,10 @@ import warnings
 from functools import wraps
 from typing import Any
 
-from dpnoise.backends.opacus._host import engine
-from dpnoise.backends.opacus._optimizers import REPLACED, check_generator, check_noise
-from dpnoise.backends.opacus._sampling import secure
+from opacus import privacy_engine as engine
+
+from dpnoise_opacus._optimizers import REPLACED, check_generator, check_noise
+from dpnoise_opacus._sampling import secure
 
 
 class PrivacyEngine(engine.PrivacyEngine):

@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from benches import moments
-from benches.backends.entrants import LONG
-from benches.machine import OURS, TWO_THREADS
-from benches.timing import Entrant
-
-pytest.importorskip("opacus", reason="Opacus is not installed")
-
 import torch
 from opacus import optimizers as host
 from opacus.optimizers.optimizer import _generate_noise
 
-from dpnoise.backends import opacus as ours
+import dpnoise_opacus as ours
+from benches import moments
+from benches.backends.entrants import LONG
+from benches.machine import OURS, TWO_THREADS
+from benches.timing import Entrant
 from dpnoise.sgd import NoisyGradient
 
 # The parameters of a small model, and how many examples a batch has.

@@ -7,13 +7,15 @@ from functools import lru_cache, wraps
 from typing import Any, Final
 
 import numpy as np
+import torch
+from opacus import optimizers
+from opacus.optimizers import optimizer as flags
 
 from dpnoise import ParameterError, samplers
-from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device, mechanism
-from dpnoise.backends.opacus._host import flags, optimizers, torch
 from dpnoise.extend import root
 from dpnoise.hazmat import ScriptedRng, SeededRng
 from dpnoise.sgd import noise_multipliers
+from dpnoise_opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device, mechanism
 
 Parts = list[tuple[list[Any], float]]
 
