@@ -21,7 +21,7 @@ def text(name):
 def files(pattern):
     """Return the names of files of the sources, not of copies that were built."""
     names = [path.relative_to(ROOT) for path in sorted(ROOT.glob(pattern))]
-    return [str(name) for name in names if not {"dist", "target", ".venv"} & {*name.parts}]
+    return [str(name) for name in names if not {"dist", "target", ".venv", ".pytest_cache"} & {*name.parts}]
 
 
 TOPS = ("clients", "integrations", "python", "rust")
