@@ -192,7 +192,7 @@ crate: | check-tools ## package the Rust crates as they would be published, and 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) integrations/*/.venv target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
-	find benches clients docs examples integrations proofs python scripts tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find benches clients docs examples integrations proofs python tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 check-tools:
 	@tools/check_tools.sh $(PYTHON)

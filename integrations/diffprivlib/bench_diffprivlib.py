@@ -10,7 +10,7 @@ from diffprivlib import mechanisms
 
 import dpnoise_diffprivlib
 from benches import moments
-from benches.backends.entrants import LONG, calls, entrants
+from benches.entrants import LONG, calls, entrants
 from benches.machine import OURS
 
 # A classical Gaussian of epsilon 1 has a scale of the sensitivity for it.

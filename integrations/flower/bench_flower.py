@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benches import moments
-from benches.backends.entrants import LONG, entrants
+from benches.entrants import LONG, entrants
 from benches.machine import OURS
 from benches.peers import version
 

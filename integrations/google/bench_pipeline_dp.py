@@ -12,7 +12,7 @@ import pytest
 from pipeline_dp import aggregate_params, dp_computations
 
 from benches import moments
-from benches.backends.entrants import LONG, SHORT, entrants
+from benches.entrants import LONG, SHORT, entrants
 from benches.machine import OURS
 from dpnoise_google.pipeline_dp import patched
 

@@ -9,7 +9,7 @@ import pytest
 from pydp.algorithms import numerical_mechanisms, partition_selection
 
 from benches import moments
-from benches.backends.entrants import LONG, calls, entrants
+from benches.entrants import LONG, calls, entrants
 from benches.machine import OURS
 from dpnoise_google import pydp
 

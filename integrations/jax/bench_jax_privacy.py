@@ -14,7 +14,7 @@ from jax_privacy import noise_addition
 from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
 from benches import moments
-from benches.backends.entrants import LONG
+from benches.entrants import LONG
 from benches.machine import OURS
 from benches.timing import Entrant
 from dpnoise.sgd import BandedToeplitz

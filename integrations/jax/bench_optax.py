@@ -12,7 +12,7 @@ from optax import contrib
 
 import dpnoise_jax.optax
 from benches import moments
-from benches.backends.entrants import LONG, entrants
+from benches.entrants import LONG, entrants
 from benches.machine import OURS
 from dpnoise.sgd import NoisyGradient
 

@@ -8,7 +8,7 @@ import mbi
 import numpy as np
 
 from benches import moments
-from benches.backends.entrants import CALLS, LONG, entrants
+from benches.entrants import CALLS, LONG, entrants
 from benches.machine import OURS
 from dpnoise_mbi import choose, measure
 

@@ -14,7 +14,7 @@ from opacus.optimizers.optimizer import _generate_noise
 
 import dpnoise_opacus as ours
 from benches import moments
-from benches.backends.entrants import LONG
+from benches.entrants import LONG
 from benches.machine import OURS, TWO_THREADS
 from benches.timing import Entrant
 from dpnoise.sgd import NoisyGradient

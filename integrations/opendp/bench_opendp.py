@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benches import moments
-from benches.backends.entrants import LONG, SHORT, calls, entrants
+from benches.entrants import LONG, SHORT, calls, entrants
 from benches.machine import OURS
 from benches.peers import INSTALLED
 

@@ -27,7 +27,7 @@ from tmlt.core.measurements.pandas_measurements.series import AddNoiseToSeries
 from tmlt.core.measurements.spark_measurements import AddNoiseToColumn
 
 from benches import moments
-from benches.backends.entrants import LONG, SHORT, calls, entrants
+from benches.entrants import LONG, SHORT, calls, entrants
 from benches.machine import OURS
 from dpnoise_tumult import patched
 

@@ -16,7 +16,6 @@ The areas:
 - `dpnoise.sgd`: stochastic gradient descent: clipped gradients with noise, batches, and their privacy cost.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
-- `dpnoise.backends`: drop-in noise for other libraries; each is imported by its full name.
 - `dpnoise.accounting`: privacy costs of releases, and budgets that cannot be overspent.
 - `dpnoise.audit`: experiments and attacks that can refute a claim of privacy.
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
