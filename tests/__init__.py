@@ -1,2 +1,2 @@
-# A package, not just a folder: JAX Privacy installs a package `tests` of its own, which processes that a test starts
-# would find instead.
+# A package, not just a folder: diffprivlib, which benchmarks compare with, installs a package `tests` of its own, which
+# processes that a test starts would find instead.
