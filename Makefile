@@ -171,7 +171,7 @@ outputs: $(VENV)/.native $(VENV)/.extra-test-engines ## run the code of the page
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python docs/site/page_outputs.py
 
 figures: ## print the figures of the layout: places of an integration, files of a noise, lines of each tenant (Python 3.11)
-	$(PYTHON) tools/figures.py
+	$(PYTHON) tools/figures/figures.py
 
 notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
 	$(PYTHON) docs/site/notebooks.py dist/notebooks

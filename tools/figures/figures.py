@@ -26,60 +26,27 @@ LEFT_OUT = re.compile(r"(.*/)?(Cargo\.lock|LICENSE[\w-]*)")
 # Where a file belongs: the first line that matches its whole path decides. {} is what the first group has matched.
 LAYOUT = [
     ("integrations/{}", r"integrations/(\w+)/.*"),
-    ("integrations/shared", r"integrations/.*|docs/(integrations/.*|proofs/backends\.md|adding_an_integration\.md)"),
+    ("integrations/shared", r"integrations/.*|docs/(integrations/.*|(proofs/|adding_an_)integrations?\.md)"),
+    ("integrations/shared", r"benches/hosts\.py"),
     ("clients/{}", r"clients/(\w+)/.*"),
-    ("clients/shared", r"clients/.*|examples/clients/.*|docs/guide/clients\.md"),
+    ("clients/shared", r"clients/.*|docs/guide/clients\.md"),
     ("clients/web", r"docs/guide/browser\.md"),
-    ("proofs", r"proofs/.*|docs/proofs/proved\.md|rust/core/examples/proof_data\.rs"),
+    ("proofs", r"proofs/.*|docs/proofs/proved\.md"),
     ("constant time", r"tools/constant_time/.*|docs/constant_time\.md"),
-    ("tools", r"tools/.*|docs/releasing\.md|tests/structure/test_(figures|instructions|release)\.py"),
+    ("figures", r"tools/figures/.*"),  # whose tests plant private names
+    ("tools", r"tools/.*|docs/releasing\.md"),
     ("command line", r"python/dpnoise/(cli/.*|__main__\.py)|tests/cli/.*|docs/reference/cli\.md"),
     ("audit", r"python/dpnoise/audit/.*|tests/\w+/test_audit\.py|docs/(reference/audit/.*|guide/auditing\.md)"),
     ("engines", r"python/dpnoise/engines/.*|tests/engines/.*|docs/(guide|reference)/engines\.md"),
-    # What stood elsewhere before tenants had folders.
-    ("integrations/{}", r".*/(?:backends|records)/(?:test_|bench_)?(diffprivlib|flwr|mbi|opacus|opendp|tumult)\b.*"),
-    ("integrations/{}", r".*/backends/(?:test_)?(diffprivlib|opacus|pydp|tumult|jax_privacy)_\w+\.py"),
-    ("integrations/{}", r".*/backends/(?:test_|bench_|_)?(jax|jax_privacy|optax|pipeline_dp|pydp|xla)\b.*"),
-    ("integrations/{}", r"examples/\w+_(mbi|flwr|optax)\.py"),
-    ("integrations/prio", r"rust/(prio/.*|benches/prio\.rs)|docs/backends/prio\.md"),
-    ("integrations/shared", r".*/backends/.*|docs/adding_a_backend\.md|.*/(host_suites|test_hosts)\.py"),
-    (
-        "clients/c",
-        r"rust/ffi/.*|scripts/(fuzz\.py|install_ffi\.sh)|tests/(clients/(test_)?c\b.*|structure/test_fuzz\.py)",
-    ),
-    ("clients/web", r"scripts/build_web\.sh|tests/clients/(web/.*|(test_)?(browser|web)\w*\.py)"),
-    ("clients/{}", r"tests/clients/(go|java)/.*"),
-    ("clients/shared", r"tests/clients/.*"),
-    ("proofs", r"scripts/(prove\.py|proof_data\.sh)"),
-    (
-        "constant time",
-        r"scripts/(constant_time\.py|machine_code/.*)|tests/structure/(kernels|test_machine_code_\w+)\.py",
-    ),
-    # Both layouts.
-    ("core", r"scripts/make_(adult_columns|\w+_vectors|wire_examples)\.py"),
-    ("site", r"scripts/(benchmarks|demo_picture|formulas|integrations|make_playground|notebooks|\w*outputs)\.py"),
-    ("site", r"scripts/(pictures|playground|reference)\.py|scripts/(templates|theme)/.*|docs/ruff\.toml|docs/\w+\.svg"),
-    ("site", r"mkdocs\.yml|docs/(katex|playground|site|stylesheets)/.*|docs/playground\.md"),
+    ("site", r"mkdocs\.yml|docs/(katex|playground|site|stylesheets)/.*|docs/(ruff\.toml|playground\.md|\w+\.svg)"),
     ("site", r"tests/(structure/test_(front_page|pictures|reference)|test_notebooks)\.py"),
-    ("tools", r"scripts/\w+\.(py|sh|c)|scripts/release/.*"),
-    (
-        "benchmarks",
-        r"(rust/)?benches/.*|docs/(benchmarks|records)(/.*|\.md)|tests/structure/test_(oracle_)?benches\.py",
-    ),
+    ("benchmarks", r"(rust/)?benches/.*|docs/(benchmarks|records)(/.*|\.md)|tests/structure/test_\w*benches\.py"),
     ("examples", r"(docs/)?examples/.*"),
     ("core", r"rust/(kernels|core|python)/.*|python/dpnoise/.*|docs/(guide|proofs|reference|tutorial)/.*|docs/\w+\.md"),
     ("core", r"tests/(api|interchange|security|statistical|vectors)/.*|tests/\w+\.py"),
     ("the project", r"[^/]+|\.(ci|github)/.*|tests/structure/.*"),
     ("UNCLASSIFIED", r".*"),
 ]
-FOLDERS = {
-    "flwr": "flower",
-    "jax_privacy": "jax",
-    "optax": "jax",
-    "xla": "jax",
-    "pydp": "google",
-    "pipeline_dp": "google",
-}
 
 
 class Figure(NamedTuple):
@@ -101,33 +68,32 @@ def read(checkout: Path) -> Tree:
 def group_of(path: str) -> str:
     """Return the tenant that a file belongs to, or the part of the rest."""
     group, found = next((group, found) for group, pattern in LAYOUT if (found := re.fullmatch(pattern, path)))
-    return group.format(FOLDERS.get(found[1], found[1])) if "{}" in group else group
+    return group.format(*found.groups()) if "{}" in group else group
 
 
 def integrations(tree: Tree) -> dict[str, str]:
     """Return the names of the Python integrations with the beginnings of the paths of their own files."""
-    own = re.compile(r"(integrations/(\w+)/)pyproject\.toml|(python/dpnoise/backends/([a-z]\w*))[./].*")
-    return {found[2] or found[4]: found[1] or found[3] for found in map(own.fullmatch, tree) if found}
+    own = re.compile(r"(integrations/(\w+)/)pyproject\.toml")
+    return {found[2]: found[1] for found in map(own.fullmatch, tree) if found}
 
 
 def places_of_integrations(tree: Tree) -> Figure:
     """Count the files outside of its folder that adding an integration touches, and removing it.
 
-    To add one: files that each has (tests/backends/test_{}.py), and files that name each, in whatever way. To remove
-    one: these, and files that name it as ours, by its import, distribution, extra, folder or page. A file that names
+    To add one: files that name each, in whatever way. To remove one: these, and files that name it as ours, by its
+    import, distribution, folder or page. A file that names
     the host alone, as a comparison does, can stay.
     """
     names = integrations(tree)
-    files = {path: f"{path}\n{text}" for path, text in tree.items() if not LEFT_OUT.fullmatch(path)}
+    left_out = re.compile(rf"{LEFT_OUT.pattern}|tools/figures/.*")
+    files = {path: f"{path}\n{text}" for path, text in tree.items() if not left_out.fullmatch(path)}
     named_by: Counter[str] = Counter()
     of_one: dict[str, set[str]] = {}
     for name, own in names.items():
         word = name.replace("_", "[-_]")
         any_way = re.compile(rf"(?i)(?<![a-z]){word}(?![a-z])")
         ours = re.compile(
-            rf"""(?xm) \b(backends|integrations)(/|\.|\ import\ )((test|bench)_)?{word}(?![a-z])
-            | \bdpnoise[-_]{word}\b | \bdpnoise\[[\w,-]*\b{word}\b | ^{word}\ =\ \[
-            | \b(test|bench)-{word}\b | [("']{word}(\.md|/README\.md)\b"""
+            rf"""(?x) \bintegrations/{word}(?![a-z]) | \bdpnoise[-_]{word}\b | [("']{word}(\.md|/README\.md)\b"""
         )
         naming = [path for path, text in files.items() if not path.startswith(own) and any_way.search(text)]
         named_by.update(any_way.sub("{}", path) for path in naming)
@@ -146,7 +112,7 @@ def files_that_name_all(tree: Tree, definition: str) -> list[str]:
     """Return the files that name, in any spelling, each thing that Rust defines so, and one file that each has."""
     names = {name for path, text in tree.items() if path.endswith(".rs") for name in re.findall(definition, text)}
     if len(names) < 2:
-        message = f"nothing in Rust is defined as {definition}: tools/figures.py counts by that"
+        message = f"nothing in Rust is defined as {definition}: tools/figures/figures.py counts by that"
         raise ValueError(message)
     words = [re.split(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", name) for name in sorted(names)]
     spellings = [re.compile(r"(?i)(?<![a-z])" + "[-_ ]?".join(parts) + "(?![a-z])") for parts in words]
@@ -237,7 +203,7 @@ def private_names(tree: Tree) -> Figure:
     users: dict[str, set[str]] = {}
     for path, text in tree.items():
         group = group_of(path)
-        if not path.endswith(".py") or group in (*CORE, "site", "examples", "the project"):
+        if not path.endswith(".py") or group in (*CORE, "site", "examples", "the project", "figures"):
             continue
         names = set(re.findall(r"\bdpnoise\w*(?:\.\w+)*\._[a-z]\w*", re.sub(r"(?m)^\s*from .*", "", text)))
         for node in ast.walk(ast.parse(text)):
@@ -296,8 +262,7 @@ def installed(tree: Tree) -> Figure:
                 requirements.append(requirement)
     names, hosts = distributions(requirements), set()
     for name in integrations(tree):
-        own = tomllib.loads(tree.get(f"integrations/{name}/pyproject.toml", ""))
-        hosts |= distributions(own["project"]["dependencies"] if own else extras.get(name.replace("_", "-"), []))
+        hosts |= distributions(tomllib.loads(tree[f"integrations/{name}/pyproject.toml"])["project"]["dependencies"])
     hosts -= {"dpnoise", "numpy", "scikit-learn"}  # of diffprivlib, and of our examples
     places = [f"{name}{' (host)' * (name in hosts)}" for name in sorted(names)]
     return Figure("distributions that `make test` installs / hosts", f"{len(names)} / {len(names & hosts)}", places)
@@ -329,12 +294,10 @@ def lines(tree: Tree) -> Iterator[Figure]:
         if not LEFT_OUT.fullmatch(path):
             groups.setdefault(group_of(path), {})[path] = text.count("\n")
     code = {path: code_lines(tree[path]) for path in tree if re.match(r"python/dpnoise/(?!cli/).*\.py$", path)}
-    api = {path: count for path, count in code.items() if "/backends/" not in path}
     core = {path: count for group in CORE for path, count in groups.get(group, {}).items()}
     for name, files in {
         "whole tree, lock files and licences left out": {path: n for of in groups.values() for path, n in of.items()},
         "code of the Python API without the command line": code,
-        "code of the Python API without the command line and backends": api,
         f"core as a whole, with its tests, benches and pages ({', '.join(CORE)})": core,
         **{group: groups[group] for group in sorted(groups, key=lambda group: (group not in CORE, group))},
     }.items():
@@ -346,7 +309,7 @@ def lines(tree: Tree) -> Iterator[Figure]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkout", nargs="?", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("checkout", nargs="?", type=Path, default=Path(__file__).parents[2])
     parser.add_argument("--list", metavar="WORDS", help="what the figures count that have these words in their names")
     given = parser.parse_args()
     tree = read(given.checkout)
