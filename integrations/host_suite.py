@@ -1,6 +1,6 @@
 """Run the own tests of an integration's host plain and with our noise, and say why those fail that pass plain only.
 
-    make -C integrations/opendp host-suite CHECKOUT=... [HOST=opendp] [ARGUMENTS='of pytest']
+    make -C integrations/<host> host-suite CHECKOUT=... [HOST=PACKAGE] [ARGUMENTS='of pytest']
 
 CHECKOUT holds the host's sources, of the version that is installed. Seeds are refused by our noise, which hides what
 else a test would find; so there is a third run where seeds do nothing, if the table names the functions that refuse

@@ -1,4 +1,4 @@
-# What can be done with one integration: `make -C integrations/flower test`. It needs what the root's `make` needs.
+# What can be done with one integration: `make -C integrations/<host> test`. It needs what the root's `make` needs.
 #
 # dpnoise is installed from its wheel, which the root's Makefile builds once for all.
 

@@ -16,7 +16,7 @@ OF_ENGINES = ROOT / "docs/guide/engines.md"
 """Needs Dask and Spark: tests/engines runs it."""
 
 OF_PYTORCH = ROOT / "docs/tutorial/sgd_pytorch.md"
-"""Needs PyTorch: make -C integrations/opacus chapter"""
+"""Needs PyTorch: the integration that has it runs the chapter."""
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_tenant_uses_public_names_only(folder: Path) -> None:
 )
 def test_a_private_name_is_noticed(line: str) -> None:
     assert len(private(line, {"dpnoise_other"})) >= 1
-    assert private("from dpnoise import __version__, sgd\nimport dpnoise_flower", {"dpnoise_other"}) == []
+    assert private("from dpnoise import __version__, sgd\nimport dpnoise_own", {"dpnoise_other"}) == []
 
 
 # --- what the other places say ---------------------------------------------------------------------------------------
