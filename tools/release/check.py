@@ -140,6 +140,28 @@ def check_contents(wheels: list[Path], sources: Path) -> None:
                 raise RuntimeError(f"{path.name} names a folder of this machine")
 
 
+def build_integrations() -> str:
+    """Build the distribution of each integration, and check what it holds."""
+    built = []
+    for project in sorted(ROOT.glob("integrations/*/pyproject.toml")):
+        run("uv", "build", "--no-create-gitignore", "--out-dir", DIST, project.parent)
+        package = f"dpnoise_{project.parent.name}"
+        (path,) = DIST.glob(f"{package}-*.whl")
+        with zipfile.ZipFile(path) as wheel:
+            names = {name.rpartition("/")[2] for name in wheel.namelist()}
+        if not {"py.typed", "LICENSE-APACHE", "LICENSE-MIT"} <= names:
+            raise RuntimeError(f"{path.name} lacks its types or a licence: {sorted(names)}")
+        built.append(package)
+    return ", ".join(built)
+
+
+def install_integration(wheel: Path, work: Path) -> str:
+    """Install one integration beside the wheel of dpnoise, as both will be on an index, and import it."""
+    (integration,) = DIST.glob("dpnoise_opendp-*.whl")
+    python = environment(work / "integration", sys.executable, wheel, integration)
+    return run(python, "-c", "import dpnoise_opendp; print(dpnoise_opendp.__name__, dpnoise_opendp.__all__)").strip()
+
+
 def check_platform_tags(wheels: list[Path]) -> None:
     """Let auditwheel find for itself which systems the wheels for glibc need; those for musl it knows on musl only."""
     for path in wheels:
@@ -217,6 +239,7 @@ def main() -> int:
         attempt(
             "stable ABI", lambda: run_quietly("abi3audit", "--strict", *(path for path in built if "abi3" in path.name))
         )
+        attempt("integrations, built", build_integrations)
         attempt("metadata", lambda: run_quietly("twine", "check", "--strict", *DIST.iterdir()))
         attempt("workflows", lambda: run_quietly("zizmor", "--offline", "--persona=pedantic", ".github/workflows"))
         attempt("crates", lambda: run_quietly("make", "crate"))
@@ -226,6 +249,7 @@ def main() -> int:
             python = f"python3.{minor}"
             oldest = [OLDEST_NUMPY] if minor == 10 else []
             attempt(f"{name}, {python}", partial(test_on, python, wheels, name, work, *oldest), [python])
+        attempt(f"{name}, an integration beside it", lambda: install_integration(wheels[name], work))
         attempt(f"{name}, all tests", lambda: test_all(wheels[name], work))
         free = f"{name}-free-threaded"
         attempt(f"{free}, imported", partial(test_on, FREE_THREADED, wheels, free, work), [FREE_THREADED])
