@@ -53,7 +53,7 @@ outputs: .venv/.installed ## run the code of the pages, and show what it prints
 	$(BIN)/python $(ROOT)/docs/site/page_outputs.py $(wildcard *.md)
 
 wheel: | $(UV) ## build the wheel and the source distribution in dist/ of the root
-	$(UV) build --quiet --out-dir $(ROOT)/dist .
+	$(UV) build --quiet --no-create-gitignore --out-dir $(ROOT)/dist .
 
 clean: ## remove the environment
 	rm -rf .venv .pytest_cache
