@@ -53,10 +53,17 @@ def project(folder: Path) -> dict[str, Any]:
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+def hosts(folder: Path) -> list[dict[str, Any]]:
+    """Return what an integration says of each host."""
+    found: list[dict[str, Any]] = project(folder).get("tool", {}).get("dpnoise", {}).get("hosts", [])
+    if not found:
+        raise ValueError(f"{folder}/pyproject.toml has no [[tool.dpnoise.hosts]]: docs/adding_an_integration.md")
+    return found
+
+
 FOLDERS = sorted(path.parent for path in FOLDER.glob("*/pyproject.toml"))
 HOSTS = sorted(
-    (Host(folder, **host) for folder in FOLDERS for host in project(folder)["tool"]["dpnoise"]["hosts"]),
-    key=lambda host: host.title.lower(),
+    (Host(folder, **host) for folder in FOLDERS for host in hosts(folder)), key=lambda host: host.title.lower()
 )
 CRATES = [
     Host(path.parent, **tomllib.loads(path.read_text(encoding="utf-8"))["package"]["metadata"]["dpnoise"])

@@ -67,7 +67,18 @@ def run(
         # Workers of Spark are to be of this environment.
         variables |= {"DPNOISE_SUITE": json.dumps(suite), "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *plugin, *suite["tests"], *arguments],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                f"--junitxml={report}",
+                *plugin,
+                *suite["tests"],
+                *arguments,
+            ],
             env={**os.environ, **variables},
             cwd=checkout,
             check=False,

@@ -50,7 +50,9 @@ def on_files(files: Any, *, config: Any) -> None:
 def _reference(host: Host) -> str:
     source = host.folder / "src" / host.imported.replace(".", "/")
     source = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
-    (exported,) = re.findall(r"(?ms)^__all__ = \[(.*?)\]", source.read_text(encoding="utf-8"))
+    exported = "".join(re.findall(r"(?ms)^__all__ = \[(.*?)\]", source.read_text(encoding="utf-8")))
+    if not exported:
+        raise ValueError(f"{source} has no __all__, from which its page of the reference is made")
     shown = "\n\n".join(f"::: {host.imported}.{name}" for name in re.findall(r'"(\w+)"', exported))
     return (
         f"# {host.imported}\n\n[This page](../../integrations/{host.name}.md) introduces it.\n\n::: {host.imported}\n"
