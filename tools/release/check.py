@@ -157,9 +157,10 @@ def build_integrations() -> str:
 
 def install_integration(wheel: Path, work: Path) -> str:
     """Install one integration beside the wheel of dpnoise, as both will be on an index, and import it."""
-    (integration,) = DIST.glob("dpnoise_opendp-*.whl")
-    python = environment(work / "integration", sys.executable, wheel, integration)
-    return run(python, "-c", "import dpnoise_opendp; print(dpnoise_opendp.__name__, dpnoise_opendp.__all__)").strip()
+    first = min(DIST.glob("dpnoise_*.whl"))
+    package = first.name.partition("-")[0]
+    python = environment(work / "integration", sys.executable, wheel, first)
+    return run(python, "-c", f"import {package}; print({package}.__name__, {package}.__all__)").strip()
 
 
 def check_platform_tags(wheels: list[Path]) -> None:
