@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from dpnoise._errors import ParameterError
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise._parameters import array_of, integer, real, real_up, reals_of, root
 from dpnoise.mechanisms import DiscreteGaussian, Gaussian
@@ -38,6 +39,11 @@ __all__ = [
 ]
 
 _Noise = TypeVar("_Noise", Gaussian, DiscreteGaussian)
+
+
+def _check_scale(scale: float) -> None:
+    if not 0 < real(scale, "scale") < math.inf:
+        raise ParameterError(f"scale must be positive and finite, got {scale!r}")
 
 
 @lru_cache(maxsize=256)
@@ -63,7 +69,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> 
     Raises
     ------
     ParameterError
-        When `dpnoise.Gaussian` refuses a parameter.
+        When `dpnoise.Gaussian` refuses a parameter, or the scale is not positive and finite.
 
     Notes
     -----
@@ -76,6 +82,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> 
     >>> extend.gaussian(1.0, 1e-5, sensitivity=1.0, scale=7.0).scale >= 7.0
     True
     """
+    _check_scale(scale)
     # A delta of 1 needs no noise, but the hosts add noise.
     least = None if delta == 1 else Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     return least if least and least.scale >= scale else with_scale(Gaussian, sensitivity, scale)
@@ -100,7 +107,7 @@ def with_scale(kind: type[_Noise], sensitivity: float, scale: float) -> _Noise:
     Raises
     ------
     ParameterError
-        When the mechanism refuses the sensitivity or the rho.
+        When the scale is not positive and finite, or the mechanism refuses the sensitivity or the rho.
 
     Notes
     -----
@@ -114,7 +121,8 @@ def with_scale(kind: type[_Noise], sensitivity: float, scale: float) -> _Noise:
     >>> extend.with_scale(dpnoise.DiscreteGaussian, sensitivity=1, scale=3.5).scale >= 3.5
     True
     """
-    rho = (sensitivity / scale) ** 2 / 2
+    _check_scale(scale)
+    rho = (real(sensitivity, "sensitivity") / scale) ** 2 / 2
     while (mechanism := kind(rho=rho, sensitivity=sensitivity)).scale < scale:
         rho = math.nextafter(rho, 0.0)
     return mechanism

@@ -270,9 +270,8 @@ def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_
     Raises
     ------
     ParameterError
-        When `NoisyGradient` refuses a norm, the multiplier, or the multiplier of a part.
-    ValueError
-        When there are more norms than widths, or fewer.
+        When `NoisyGradient` refuses a norm, the multiplier, or the multiplier of a part; when there are more norms than
+        widths, or fewer.
 
     Examples
     --------
@@ -284,6 +283,10 @@ def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_
     def mechanism(norm: float, multiplier: float) -> NoisyGradient:
         return NoisyGradient(clip_norm=norm, noise_multiplier=multiplier, expected_batch_size=1.0)
 
+    if len(clip_norms) != len(widths):
+        raise ParameterError(
+            f"widths must be as many as clip_norms, got {len(widths)} widths and {len(clip_norms)} norms"
+        )
     squares = [
         Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2
         for norm, width in zip(clip_norms, widths, strict=True)
