@@ -7,6 +7,7 @@ so nothing here imports that.
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ class Host(NamedTuple):
         return self.module or f"dpnoise_{self.folder.name}"
 
 
+@cache
 def project(folder: Path) -> dict[str, Any]:
     """Read the pyproject.toml of an integration."""
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
