@@ -12,11 +12,8 @@ import pytest
 from benches import moments
 from benches.entrants import LONG, entrants
 from benches.machine import OURS
-from benches.peers import version
 
 CLIENTS = {"1 client": 1, "10 clients": 10}
-
-pytestmark = pytest.mark.skipif(version("flwr") == "not installed", reason="flwr is not installed")
 
 
 @pytest.fixture

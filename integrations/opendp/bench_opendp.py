@@ -11,7 +11,6 @@ import pytest
 from benches import moments
 from benches.entrants import LONG, SHORT, calls, entrants
 from benches.machine import OURS
-from benches.peers import INSTALLED
 
 OPENDP = {
     "make_laplace": (float, "l1_distance", moments.laplace(10)),
@@ -21,7 +20,6 @@ OPENDP = {
 }
 
 
-@pytest.mark.skipif("opendp" not in INSTALLED, reason="opendp is not installed")
 @pytest.mark.parametrize("column", ["scalar", "vector"])
 @pytest.mark.parametrize("name", OPENDP)
 def test_opendp(race: Any, name: str, column: str) -> None:
@@ -44,7 +42,6 @@ def test_opendp(race: Any, name: str, column: str) -> None:
     race(f"OpenDP {name}", column, "ns per sample", entrants("opendp", pairs, expected), rounds=5)
 
 
-@pytest.mark.skipif("opendp" not in INSTALLED, reason="opendp is not installed")
 def test_opendp_bits(race: Any) -> None:
     import opendp.prelude as dp
 
