@@ -105,6 +105,8 @@ FIREFOX: Final = {
     "app.normandy.enabled": False,
     "app.update.enabled": False,
     "browser.aboutwelcome.enabled": False,
+    # For a thumbnail Firefox would load a page that is visited often a second time, with storage of its own.
+    "browser.pagethumbnails.capturing_disabled": True,
     "browser.shell.checkDefaultBrowser": False,
     "browser.startup.homepage_override.mstone": "ignore",
     "datareporting.policy.dataSubmissionEnabled": False,
