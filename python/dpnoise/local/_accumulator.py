@@ -53,9 +53,18 @@ class AnyAccumulator(ABC):
         Parameters
         ----------
         messages : iterable of bytes
-            Messages of a wrong length or with a wrong header, such as the header of another protocol, are counted as
-            rejected.
-        threads, strict : as for `Accumulator.add`
+            The messages. Those of a wrong length or with a wrong header, such as the header of another protocol, are
+            malformed.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+        strict : bool, default False
+            Whether a malformed report is an error, so that nothing is added; by default it is counted as rejected.
+
+        Raises
+        ------
+        ParameterError
+            When a report is malformed and ``strict`` is true.
         """
         received = items_of(messages, "messages", "bytes")
         for message in received:
@@ -71,7 +80,8 @@ class AnyAccumulator(ABC):
         Parameters
         ----------
         other : Accumulator or AttributesAccumulator
-            Of the same class and the same specification, with the same labels or without. It does not change.
+            An accumulator of the same class and the same specification, with the same labels or without. It does not
+            change.
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other must be an {type(self).__name__}, got {type(other).__name__}")
@@ -90,14 +100,16 @@ class AnyAccumulator(ABC):
         Parameters
         ----------
         state : bytes
-            A whole state.
-        limit : int, optional
-            The most bytes that its counters may have: 128 MiB unless given. None is for states of your own.
+            A whole state, as `to_bytes` gave it.
+        limit : int or None, default 134217728
+            The most bytes that the counters of the state may have: 128 MiB by default. None, for states of your own,
+            allows any size.
 
         Returns
         -------
         Accumulator or AttributesAccumulator
-            Its protocol has no labels, since a state does not contain them; `merge` it into one with labels.
+            An accumulator of the class that this is called on. Its protocol has no labels, since a state does not
+            contain them; `merge` it into one with labels.
 
         Raises
         ------
@@ -202,16 +214,18 @@ class Accumulator(AnyAccumulator):
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
-            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
+            Reports as ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
 
             Arrow data are columns, record batches, tables and streams of them, of pyarrow, Polars, pandas or any other
             library with ``__arrow_c_array__`` or ``__arrow_c_stream__``: a column of type fixed_size_binary or binary
             of any kind, or a table with such a column that is called "report" or is the only one. A stream of batches
             is read piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong
             length, or the type is binary_view.
-        threads : as everywhere
-        strict : bool
-            Whether a malformed report is an error.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+        strict : bool, default False
+            Whether a malformed report is an error, so that nothing is added; by default it is counted as rejected.
 
         Raises
         ------
@@ -234,14 +248,19 @@ class Accumulator(AnyAccumulator):
         ----------
         path : path-like
             A file with a binary column of reports that is called "report" or is the only one.
-        threads, strict : as for `add`
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+        strict : bool, default False
+            Whether a malformed report is an error, so that nothing is added; by default it is counted as rejected.
 
         Raises
         ------
         ParameterError
             When the file is not a Parquet file, is damaged or truncated, or has pages that become more than 64 MiB and
             more than 8 times what they take in the file, have more than 2**24 values, or are encoded otherwise than
-            plainly or with a dictionary; and as by `add`. Nothing has been added then.
+            plainly or with a dictionary; when its metadata name another protocol or other labels; or when a report is
+            malformed and ``strict`` is true. Nothing has been added then.
         """
         file = _parquet.open_reports(path)
         _arrow.check_protocol(file.protocol, self._protocol)
@@ -263,9 +282,12 @@ class Accumulator(AnyAccumulator):
 
         Parameters
         ----------
-        level, simultaneous : as everywhere
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
-            How to make the counts consistent; unbiased when not given. It does not change standard errors and
+            How to make the counts consistent; by default they are unbiased. It does not change standard errors and
             intervals, which are about the unbiased counts.
 
             - ``"base-cut"``: counts that are not significant become 0; with probability ``level`` all counts of absent
@@ -278,7 +300,7 @@ class Accumulator(AnyAccumulator):
         Returns
         -------
         Estimate
-            Zeros when no report was counted.
+            The counts of all values with their intervals; zeros when no report was counted.
 
         Raises
         ------

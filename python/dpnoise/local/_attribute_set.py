@@ -59,17 +59,18 @@ class AttributeSet(Announced):
         Parameters
         ----------
         text : str
-            As `to_json` gave it; white space around it does not matter.
-        domains : mapping of str to sequences of labels, optional
-            The labels of the values of attributes by their names, which a specification does not contain.
-        limit : int, optional
-            The most bytes that the counters of all attributes together may have: 128 MiB unless given, as a short
-            specification may ask for much memory. None is for specifications of your own.
+            The specification as `to_json` gave it; white space around it does not matter.
+        domains : mapping of str to sequence of str, int or bool, optional
+            The labels of the values of attributes by their names, which a specification does not contain. By default,
+            and for names that are left out, the values are numbers.
+        limit : int or None, default 134217728
+            The most bytes that the counters of all attributes together may have: 128 MiB by default, since a short
+            specification may ask for much memory. None, for specifications of your own, allows any size.
 
         Returns
         -------
         Sampled or Split
-            Of the class that this is called on.
+            An object of the class that this is called on.
 
         Raises
         ------
@@ -110,7 +111,12 @@ class AttributeSet(Announced):
         columns : mapping of str to columns, or a data frame
             For each attribute, by its name and no others, what ``perturb`` of its protocol takes: a column with a value
             for each person. Data frames of pandas and polars and Arrow tables are such mappings. May be of no people.
-        out, threads : as everywhere
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
 
         Returns
         -------

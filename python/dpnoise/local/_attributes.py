@@ -20,8 +20,8 @@ from dpnoise.local._sketches import Sketch
 class AttributesAccumulator(AnyAccumulator):
     """The collector's counters for several attributes: an `Accumulator` for each of them, with one state.
 
-    As for `Accumulator`, memory does not grow with the number of reports, the result is bit-identical however reports
-    are split over accumulators, and several threads may add to one.
+    Memory does not grow with the number of reports, the result is bit-identical however reports are split over
+    accumulators, and several threads may add to one accumulator.
 
     Parameters
     ----------
@@ -68,17 +68,24 @@ class AttributesAccumulator(AnyAccumulator):
     def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
         """Count reports.
 
-        Malformed ones are counted as rejected: those that the protocol of their attribute rejects and, of `Sampled`,
+        Malformed reports are counted as rejected: those that the protocol of their attribute rejects and, of `Sampled`,
         those with the number of no attribute, or with padding that is not zero. In a report of `Split` a malformed part
         costs that part alone: each attribute is estimated from the parts about it, so the others lose nothing.
 
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them.
-        threads : as everywhere
-        strict : bool
-            Whether a malformed report is an error; nothing is added then.
+            Reports as ``perturb`` made them.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+        strict : bool, default False
+            Whether a malformed report is an error, so that nothing is added; by default it is counted as rejected.
+
+        Raises
+        ------
+        ParameterError
+            When a report is malformed and ``strict`` is true.
         """
         part = LocalAccumulator(self._protocol._native)
         part.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
@@ -89,6 +96,11 @@ class AttributesProtocol(AttributeSet):
     """What `Sampled` and `Split` share.
 
     Both are immutable, hashable, and equal when names, specifications and labels are.
+
+    Parameters
+    ----------
+    attributes : mapping of str to Protocol
+        From 2 to 256 attributes: their names, and for each any protocol of this package whose clients keep no memo.
     """
 
     __slots__ = ()
@@ -99,6 +111,7 @@ class AttributesProtocol(AttributeSet):
         Returns
         -------
         AttributesAccumulator
+            An accumulator without reports.
         """
         return AttributesAccumulator(self)
 
@@ -118,17 +131,19 @@ class AttributesProtocol(AttributeSet):
         ----------
         collected : AttributesAccumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of these attributes, or reports as ``perturb`` made them.
-        level : as everywhere
-        simultaneous : bool
-            Whether all intervals of all d attributes hold together at that level (Bonferroni), rather than each by
-            itself. The ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``,
-            rounded up.
-        post : str, optional
-            How to make the counts of values consistent, as for `Accumulator.estimate`; it does not apply to attributes
-            that are not counted by value.
-        candidates : mapping of str to texts, optional
-            For each attribute with a sketch, by its name, the texts to look for.
-        threads : as everywhere
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals of all d attributes hold together at ``level`` (Bonferroni), or each by itself. The
+            ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``, rounded up.
+        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
+            How to make the counts of values consistent; by default they are unbiased. `Accumulator.estimate` describes
+            the methods. They do not apply to attributes that are not counted by value.
+        candidates : mapping of str to sequence of str or of bytes, optional
+            For each attribute with a sketch, by its name, the texts to look for. By default no attribute has a sketch.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
@@ -172,15 +187,15 @@ class AttributesProtocol(AttributeSet):
         attribute : str
             The name of an attribute whose protocol has a method ``variance``: for counts of values, or for a mean.
         n : int
-            The number of people who report, at least 1.
-        at : float
+            The number of people who report, from 1 to 2**64 - 1.
+        at : float, default 0.0
             The true frequency of the value, from 0 to 1, or for a mean the number that all people have, from -1 to 1.
 
         Returns
         -------
         float
-            Of a count, in people squared, or of a mean. For `Sampled`, when n / d people report on each of d
-            attributes.
+            The variance: of a count in people squared, or of a mean. For `Sampled` it is the variance when n / d people
+            report on each of d attributes.
         """
         check_text(attribute, "attribute")
         return self._native.variance(attribute, n, at)
@@ -199,6 +214,7 @@ class AttributesProtocol(AttributeSet):
 class Sampled(AttributesProtocol):
     """Several attributes, of which each person reports one, drawn at random, with the whole epsilon (SMP).
 
+    A report is (epsilon, delta)-locally differentially private for the largest epsilon and delta of the attributes.
     Nearly always more accurate than `Split`: with d attributes the variance of a count is d times that of a protocol
     that asks for one attribute, plus a small term for the draw. With a d-th of epsilon, as for `Split`, it is about
     ``d**2`` times as large where epsilon is at most 1, and far larger above.
@@ -224,7 +240,7 @@ class Sampled(AttributesProtocol):
     An estimate is about all n people. Counts are scaled by ``n / n_a`` for the n_a people who reported on the
     attribute. Standard errors are conditional on n_a, and contain both the noise of the protocol and the error of a
     sample without replacement: for a share f the variance is
-    ``n**2 / n_a * (v + f * (1 - f) * (n - n_a) / (n - 1))``, with v that per report of the protocol.
+    ``n**2 / n_a * (v + f * (1 - f) * (n - n_a) / (n - 1))``, with v the variance per report of the protocol.
     Means and distributions are those of the people who reported on the attribute, who are a random sample of all.
 
     References
@@ -255,17 +271,18 @@ class Sampled(AttributesProtocol):
 class Split(AttributesProtocol):
     """Several attributes, all of which each person reports, each with a share of epsilon (SPL).
 
-    Epsilon and delta of the guarantee are the sums of the attributes'. Take `Sampled` unless each person's attributes
-    are needed together; `plan_attributes` compares the two.
+    A report is (epsilon, delta)-locally differentially private for the sums of the epsilons and deltas of the
+    attributes. Take `Sampled` unless each person's attributes are needed together; `plan_attributes` compares the two.
 
     Parameters
     ----------
-    attributes : as for `Sampled`
-        Each with its share of epsilon.
+    attributes : mapping of str to Protocol
+        From 2 to 256 attributes: their names, and for each any protocol of this package whose clients keep no memo,
+        with its share of epsilon. They may be of different kinds: categories, numbers, ranges, texts.
 
     Notes
     -----
-    A report is that of each attribute's protocol, in their order, side by side.
+    A report has the reports of the attributes' protocols side by side, in the order of the attributes.
 
     Examples
     --------

@@ -19,16 +19,18 @@ from dpnoise.local._protocol import BitProtocol, FrequencyProtocol, ValueProtoco
 class RandomizedResponse(FrequencyProtocol):
     """Randomised response: a yes or no, reported truthfully with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
 
-    The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``. In an estimate index 0 stands for
-    no, and 1 for yes.
+    A report is epsilon-locally differentially private. The variance per person of the count is
+    ``exp(epsilon) / (exp(epsilon) - 1)**2``. In an estimate index 0 stands for no, and 1 for yes.
 
     Parameters
     ----------
     domain : sequence of str, int or bool, optional
-        The two labels of the answers, no first and yes second; False and True when not given.
-    epsilon : as for `FrequencyProtocol`
-        Either this or `p`. The probability of the truth is rounded down, to as few binary digits as keep 0.999 of
-        epsilon: for ``log(4)`` it is 0.79980.
+        The two labels of the answers, no first and yes second, different and of one type; by default False and True.
+        Never take it from the data.
+    epsilon : float, optional
+        The privacy parameter of one report, from 2**-20 to 32. Exactly one of ``epsilon`` and ``p`` is given. The
+        probability of the truth is rounded down, to as few binary digits as keep 0.999 of epsilon: for ``log(4)`` it is
+        0.79980.
     p : float or Fraction, optional
         The probability of the truth, between 1/2 and 1, both excluded; then ``epsilon = ln(p / (1 - p))``, rounded up,
         which must be from 2**-20 to 32. A float is used exactly, another number is rounded down to a float.
@@ -85,12 +87,20 @@ class RandomizedResponse(FrequencyProtocol):
         values : array of bool, shape (n,)
             The true answers, or a single one. With a domain, labels instead: looking them up does not take constant
             time.
-        out, threads, rng : as everywhere
+        out : ndarray of bool, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray of bool, shape (n,)
-            Of length 1 for a single answer.
+            A report for each person; one report for a single answer.
         """
         vector = self._vector(values)
         reports = array_for(vector.shape, out, np.bool_)
@@ -116,14 +126,22 @@ class RandomizedResponse(FrequencyProtocol):
 class GeneralizedRandomizedResponse(ValueProtocol):
     """Generalised randomised response, also known as direct encoding: the true value or a random other one.
 
-    A report is the true value with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other value with
-    probability ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is ``(k - 2 +
-    exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than for `OptimizedUnaryEncoding` for fewer than ``3 exp(epsilon) +
-    2`` values, and larger for more.
+    A report is epsilon-locally differentially private: it is the true value with probability
+    ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other value with probability
+    ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is
+    ``(k - 2 + exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than for `OptimizedUnaryEncoding` for fewer than
+    ``3 exp(epsilon) + 2`` values, and larger for more.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     Raises
     ------
@@ -156,14 +174,21 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 class LocalHashing(ValueProtocol):
     """Local hashing: every person draws a hash function, and reports it with the randomised hash of their value.
 
-    With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
-    about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
-    instead of k bits. Collecting takes time in the order of n k, or n + k**2 if that is less; with the same error
-    `ProjectiveGeometryResponse` does without that.
+    A report is epsilon-locally differentially private. With the default ``g`` this is optimised local hashing (OLH):
+    the variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for
+    `OptimizedUnaryEncoding`, but a report has a few bytes instead of k bits. Collecting takes time in the order of n k,
+    or n + k**2 if that is less; with the same error `ProjectiveGeometryResponse` does without that.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`, with k up to 2**16
+    k : int, optional
+        The number of possible values, from 2 to 2**16: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     g : int, optional
         The number of hashes, from 2 to 2**16; when not given ``exp(epsilon) + 1``, rounded, but at most k.
 
@@ -203,14 +228,21 @@ class LocalHashing(ValueProtocol):
 class HadamardResponse(ValueProtocol):
     """Hadamard response: every person draws a column of a Hadamard matrix, and reports it with one randomised bit.
 
-    The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
-    the variance of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
-    collecting takes time in the order of n + k log k. `ProjectiveGeometryResponse` is more accurate above an epsilon of
-    1, and takes longer to decode.
+    A report is epsilon-locally differentially private. The variance per person of a rare value's count is about
+    ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to the variance of `OptimizedUnaryEncoding` for epsilon up
+    to 1, larger for more. A report has one to four bytes, and collecting takes time in the order of n + k log k.
+    `ProjectiveGeometryResponse` is more accurate above an epsilon of 1, and takes longer to decode.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     Notes
     -----
@@ -236,13 +268,20 @@ class HadamardResponse(ValueProtocol):
 class ProjectiveGeometryResponse(ValueProtocol):
     """Projective geometry response: a point of a projective space, on the value's hyperplane more often than by chance.
 
-    The variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for
-    `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one to four bytes, and collecting takes time in the
-    order of ``n + K + k q t``: the choice for many values.
+    A report is epsilon-locally differentially private. The variance per person of a rare value's count is about
+    ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one
+    to four bytes, and collecting takes time in the order of ``n + K + k q t``: the choice for many values.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     prime : int, optional
         The prime number q of elements of the field; when not given a prime near ``exp(epsilon) + 1``, which has the
         smallest variance, or another one if the space would have many more points than there are values. The space has
@@ -292,13 +331,20 @@ class ProjectiveGeometryResponse(ValueProtocol):
 class SubsetSelection(BitProtocol, ValueProtocol):
     """Subset selection: a random set of ``omega`` values, which contains the sender's more often than by chance.
 
-    With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below
-    the error of the other protocols. With ``omega = 1`` it is `GeneralizedRandomizedResponse`. A client takes time in
-    the order of k.
+    A report is epsilon-locally differentially private. With the default ``omega`` the squared error of all counts
+    together is nearly the smallest possible, a little below the error of the other protocols. With ``omega = 1`` it is
+    `GeneralizedRandomizedResponse`. A client takes time in the order of k.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`, with k up to 2**16
+    k : int, optional
+        The number of possible values, from 2 to 2**16: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     omega : int, optional
         The size of the set, from 1 to k - 1; when not given ``k / (exp(epsilon) + 1)``, rounded, but at least 1.
 

@@ -153,7 +153,7 @@ class CountEstimate(Record):
     standard_error : float
         The standard deviation of the unbiased estimate, or an upper bound on it.
     lower, upper : float
-        The ends of its confidence interval.
+        The ends of the confidence interval of the unbiased estimate.
     """
 
     count: float
@@ -184,13 +184,20 @@ class EstimateTable(Tabular):
 
         Of more than 60 values only those with the largest counts are drawn.
 
-        The chart goes to the file ``path``, whose name ends in .png, .svg or .pdf, or onto ``ax``, or a notebook shows
-        it.
-
         Parameters
         ----------
+        path : path-like, optional
+            The file to write, whose name ends in .png, .svg or .pdf. Without ``path`` and ``ax`` a notebook shows the
+            chart.
         labels : sequence of str, optional
-            A name for each value; the value itself when not given.
+            A name for each value; by default the value itself.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on instead of a new figure. At most one of ``path`` and ``ax`` is given.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes of the chart.
         """
         from dpnoise import plots  # only charts need its imports
 
@@ -225,17 +232,24 @@ class Estimate(EstimateTable):
     counts : ndarray of float64, shape (k,)
         Unbiased estimates, ``(C - n q) / (p - q)`` for a value that ``C`` of ``n`` reports count for, unless ``post``
         says otherwise. They are not clamped: estimates of rare values may be negative, and clamping would bias every
-        sum. Read-only, as are the other arrays.
+        sum. Read-only, as are the other arrays of an estimate.
     standard_errors : ndarray of float64, shape (k,)
         The standard deviation of each count over the randomisation, at its estimated frequency.
     lower, upper : ndarray of float64, shape (k,)
         The ends of the confidence intervals of the unbiased estimates, by the normal approximation; ``post`` leaves
         them as they are.
-    n, rejected, level, simultaneous : as everywhere
-    post : str or None
-        How the counts were made consistent, or None if they were not.
-    domain : tuple or None
-        The labels of the values, or None if there are none.
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which an interval holds.
+    simultaneous : bool
+        Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+    post : str, optional
+        How the counts were made consistent; None if they were not.
+    domain : tuple of str, int or bool, optional
+        The labels of the values; None if there are none.
 
     References
     ----------
@@ -255,7 +269,18 @@ class Estimate(EstimateTable):
     domain: Domain | None = None
 
     def count(self, value: Any) -> CountEstimate:
-        """Return the estimate for one value: a label, or a number from 0 to k - 1 where there are no labels."""
+        """Return the estimate for one value.
+
+        Parameters
+        ----------
+        value : str, int or bool
+            The value: a label, or a number from 0 to k - 1 where there are no labels.
+
+        Returns
+        -------
+        CountEstimate
+            The count of the value with its interval.
+        """
         if self.domain is None:
             i = integer(value, "value", range(self.counts.size))
         else:

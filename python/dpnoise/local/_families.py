@@ -73,8 +73,13 @@ class Family(NamedTuple):
 
         Parameters
         ----------
-        **parameters
-            Parameters that replace parameters of the example.
+        **parameters : int, float or str
+            Parameters of the class, by their names, that replace parameters of the example.
+
+        Returns
+        -------
+        Protocol
+            A protocol of the family.
 
         Examples
         --------

@@ -43,7 +43,8 @@ class LongitudinalProtocol(FrequencyProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            As for `OfValues.perturb`.
+            A value for each person: an array of any integer dtype, a list of ints, or a single int. With a domain,
+            labels instead, also as columns of categories: looking them up does not take constant time.
         memo : ClientMemo
             The memo of n people: ``values[i]`` is the value of person i.
         question : str
@@ -51,15 +52,22 @@ class LongitudinalProtocol(FrequencyProtocol):
             Two spellings of a text are two names, so only Unicode's normal form NFC is taken.
             The permanent randomness of two questions is then independent, even if both have the same k and epsilon.
             With one name for both, reports would reveal whether the answers are the same.
-        rng : as everywhere
-            The permanent randomness still comes from the memo.
-        out, threads : as everywhere
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the instantaneous
+            round. By default each call draws a fresh key from the operating system. The permanent randomness comes from
+            the memo in any case.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            Bits packed least significant first, or a number in little-endian bytes, as the protocol defines it; unused
-            bits are zero.
+            A report for each person: bits packed least significant first, or a number in little-endian bytes, as the
+            protocol defines it; unused bits are zero.
         """
         return self._reports_of(memo, question, _inputs.codes(values, self._domain), out, threads, rng)
 
@@ -93,19 +101,26 @@ class TwoRoundProtocol(LongitudinalProtocol):
 class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     """Longitudinal unary encoding: k bits with permanent flips, and fresh flips for each report.
 
-    The permanent round randomises like `OptimizedUnaryEncoding` (L-OSUE) or `SymmetricUnaryEncoding` (L-SUE, also known
-    as basic RAPPOR) for ``epsilon_permanent``. The instantaneous round is symmetric, with the probability for which a
-    single report achieves ``epsilon_first``.
+    All reports of a person on one value together are epsilon-locally differentially private for the achieved
+    ``epsilon``. The permanent round randomises like `OptimizedUnaryEncoding` (L-OSUE) or `SymmetricUnaryEncoding`
+    (L-SUE, also known as basic RAPPOR) for ``epsilon_permanent``. The instantaneous round is symmetric, with the
+    probability for which a single report achieves ``epsilon_first``.
 
     Parameters
     ----------
-    k, domain : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
     epsilon_permanent : float
-        The privacy parameter of all reports on one value together, however many there are; at most 32.
+        The privacy parameter of all reports on one value together, however many there are: above ``epsilon_first`` and
+        at most 32.
     epsilon_first : float
         The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
-    permanent : {"optimized", "symmetric"}
-        The permanent round.
+    permanent : {"optimized", "symmetric"}, default "optimized"
+        The permanent round: like `OptimizedUnaryEncoding` or like `SymmetricUnaryEncoding`.
 
     Notes
     -----
@@ -158,14 +173,23 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 class LOLOHA(TwoRoundProtocol):
     """LOLOHA: a permanent hash function, whose hashes are randomised permanently, and again for each report.
 
-    There are only ``g`` permanent answers, however many values there are. It is for values that change often: a small g
-    keeps ``epsilon_longitudinal`` small.
+    All reports of a person on one value together are epsilon-locally differentially private for the achieved
+    ``epsilon``. There are only ``g`` permanent answers, however many values there are. It is for values that change
+    often: a small g keeps ``epsilon_longitudinal`` small.
 
     Parameters
     ----------
-    k, domain : as for `FrequencyProtocol`
-    epsilon_permanent, epsilon_first : as for `LongitudinalUnaryEncoding`
-        Here ``epsilon_permanent`` is for all reports on one hash together, and so on one value.
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon_permanent : float
+        The privacy parameter of all reports on one hash together, and so of all on one value, however many there are:
+        above ``epsilon_first`` and at most 32.
+    epsilon_first : float
+        The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
     g : int, optional
         The number of hashes, from 2 (BiLOLOHA) to 2**8; when not given ``exp(epsilon_first) + 1``, rounded, but at most
         k: the most accurate choice.
@@ -222,13 +246,19 @@ class LOLOHA(TwoRoundProtocol):
 class DBitFlip(BitProtocol, LongitudinalProtocol):
     """dBitFlipPM: every person samples d of the k values once, and reports a permanently randomised bit for each.
 
-    A person's report on a value is always the same. There are d + 1 different reports: one for each sampled value, and
-    one for all others together. So a change from one value to another does not show if neither is sampled. The protocol
-    is for counters whose values are divided into k buckets.
+    All reports of a person on one value together are epsilon-locally differentially private for the achieved
+    ``epsilon``. A person's report on a value is always the same. There are d + 1 different reports: one for each
+    sampled value, and one for all others together. So a change from one value to another does not show if neither is
+    sampled. The protocol is for counters whose values are divided into k buckets.
 
     Parameters
     ----------
-    k, domain : as for `FrequencyProtocol`, with k up to 2**16
+    k : int, optional
+        The number of possible values, from 2 to 2**16: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
     epsilon : float
         The privacy parameter of all reports on one value together, from 2**-20 to 32.
     d : int

@@ -41,12 +41,33 @@ class ClientMemo:
 
     @classmethod
     def generate(cls, n: int = 1) -> ClientMemo:
-        """Draw secrets for ``n`` people who have none yet."""
+        """Draw secrets for people who have none yet.
+
+        Parameters
+        ----------
+        n : int, default 1
+            The number of people, from 0 to 2**64 - 1.
+
+        Returns
+        -------
+        ClientMemo
+            The memo of these people.
+        """
         return cls._of(_native.LocalMemo.generate(n))
 
     @classmethod
     def from_bytes(cls, memo: bytes) -> ClientMemo:
         """Read the result of `to_bytes`.
+
+        Parameters
+        ----------
+        memo : bytes
+            A whole memo, as `to_bytes` gave it.
+
+        Returns
+        -------
+        ClientMemo
+            The memo of the same people.
 
         Raises
         ------

@@ -36,15 +36,23 @@ class NumberProtocol(Protocol):
         Parameters
         ----------
         values : array of numbers in the range of the protocol, shape (n,)
-            Any floating-point or integer dtype, converted to float64, a list of numbers, or a column or tensor of
-            another library: pandas, polars, Arrow data, DLPack. May be empty. The range is [0, 1] for `SquareWave`
-            and [-1, 1] for the others, both ends included.
-        out, threads, rng : as everywhere
+            A number for each person: an array of any floating-point or integer dtype, converted to float64, a list of
+            numbers, or a column or tensor of another library: pandas, polars, Arrow data, DLPack. May be empty. The
+            range is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends included.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            Whole numbers in little-endian bytes; unused bits are zero.
+            A report for each person: whole numbers in little-endian bytes; unused bits are zero.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -62,7 +70,7 @@ class MeanEstimate(Record):
     Attributes
     ----------
     mean : float
-        Unbiased. It is not clamped: for few people it may be outside of [-1, 1].
+        The estimated mean, unbiased. It is not clamped: for few people it may be outside of [-1, 1].
     standard_error : float
         The standard deviation of ``mean``. It covers the randomisation, and also the sampling of the people from a
         population. For the mean of exactly these people it is too large, and intervals hold more often than ``level``
@@ -70,7 +78,12 @@ class MeanEstimate(Record):
         is not small compared with the noise.
     lower, upper : float
         The ends of the confidence interval, by the normal approximation.
-    n, rejected, level : as everywhere
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which the interval holds.
     """
 
     mean: float
@@ -85,8 +98,8 @@ class MeanEstimate(Record):
 class MeanProtocol(NumberProtocol):
     """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of the numbers.
 
-    The parameter ``epsilon`` is from 2**-20 to 32: a report is epsilon-locally differentially private; of
-    `GaussianMean`, (epsilon, delta)-locally.
+    A report is epsilon-locally differentially private for the achieved ``epsilon``; a report of `GaussianMean` is
+    (epsilon, delta)-locally differentially private.
     """
 
     __slots__ = ()
@@ -99,8 +112,22 @@ class MeanProtocol(NumberProtocol):
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports as `perturb` made them.
-        level, threads : as everywhere
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+        level : float, default 0.95
+            The probability with which the interval holds: between 0 and 1, both excluded.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+
+        Returns
+        -------
+        MeanEstimate
+            The mean with its interval.
+
+        Raises
+        ------
+        ParameterError
+            When no report was counted.
         """
         quantile = normal_quantile(level)
         mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
@@ -114,7 +141,7 @@ class MeanProtocol(NumberProtocol):
         Parameters
         ----------
         n : int
-            The number of reports, at least 1.
+            The number of reports, from 1 to 2**64 - 1.
         x : float
             The number that all these people have, from -1 to 1.
         """
@@ -124,12 +151,14 @@ class MeanProtocol(NumberProtocol):
 class DuchiMean(MeanProtocol):
     """Duchi's mechanism: a number in [-1, 1] is rounded at random to -1 or 1, and that sign is randomised.
 
-    The variance per person is ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 - x**2`` for a sender with the number
-    ``x``: largest for 0, and never below 1 there. A report has one bit. It is the choice for epsilon below 0.61.
+    A report is epsilon-locally differentially private. The variance per person is
+    ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 - x**2`` for a sender with the number ``x``: largest for 0, and never
+    below 1 there. A report has one bit. It is the choice for epsilon below 0.61.
 
     Parameters
     ----------
-    epsilon : as for `MeanProtocol`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     References
     ----------
@@ -152,13 +181,15 @@ class DuchiMean(MeanProtocol):
 class PiecewiseMean(MeanProtocol):
     """The piecewise mechanism: a number in [-1, 1] is moved at random, more often than not within a window around it.
 
-    With ``s = exp(epsilon / 2)`` the variance per person is ``x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2)`` for a sender
-    with the number ``x``: largest for -1 and 1. For epsilon above 1.29 this largest variance is smaller than the
-    largest variance of `DuchiMean`; for epsilon above 0.61 `HybridMean` has a smaller one than both.
+    A report is epsilon-locally differentially private. With ``s = exp(epsilon / 2)`` the variance per person is
+    ``x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2)`` for a sender with the number ``x``: largest for -1 and 1. For epsilon
+    above 1.29 this largest variance is smaller than the largest variance of `DuchiMean`; for epsilon above 0.61
+    `HybridMean` has a smaller one than both.
 
     Parameters
     ----------
-    epsilon : as for `MeanProtocol`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     Notes
     -----
@@ -190,18 +221,21 @@ class PiecewiseMean(MeanProtocol):
 class HybridMean(MeanProtocol):
     """The hybrid mechanism: `PiecewiseMean` or `DuchiMean`, at random, each report by itself.
 
-    With ``s = exp(epsilon / 2)`` the first is chosen with probability ``1 - 1 / s`` if epsilon is above 0.61, and never
-    otherwise. If it is above, the variance per person is the same for all numbers, up to small terms:
-    ``(s + 3) / (3 s (s - 1)) + ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 / s``; its largest value is the smallest
-    of the three mechanisms.
+    A report is epsilon-locally differentially private. With ``s = exp(epsilon / 2)``, `PiecewiseMean` is chosen with
+    probability ``1 - 1 / s`` if epsilon is above 0.61, and never otherwise. If it is above, the variance per person is
+    the same for all numbers, up to small terms:
+    ``(s + 3) / (3 s (s - 1)) + ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 / s``; its largest value is the smallest of
+    the three mechanisms.
 
     Parameters
     ----------
-    epsilon : as for `MeanProtocol`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     References
     ----------
-    Wang et al. (2019), as for `PiecewiseMean`, section III-C.
+    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin and Yu (2019), "Collecting and analyzing multidimensional data with local
+    differential privacy", section III-C.
 
     Examples
     --------
@@ -220,13 +254,14 @@ class HybridMean(MeanProtocol):
 class LaplaceMean(MeanProtocol):
     """The Laplace mechanism: a number in [-1, 1] plus Laplace noise of scale 2 / epsilon.
 
-    The variance per person is ``8 / epsilon**2`` for every number; `HybridMean` has a smaller variance for every
-    epsilon. Noise is exact, on a grid that is finer than its scale by 2**15 or more. A report takes 4 bytes, and the
-    collector keeps a single sum.
+    A report is epsilon-locally differentially private. The variance per person is ``8 / epsilon**2`` for every number;
+    `HybridMean` has a smaller variance for every epsilon. Noise is exact, on a grid that is finer than its scale by
+    2**15 or more. A report takes 4 bytes, and the collector keeps a single sum.
 
     Parameters
     ----------
-    epsilon : as for `MeanProtocol`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     Notes
     -----
@@ -255,24 +290,26 @@ class LaplaceMean(MeanProtocol):
 class GaussianMean(MeanProtocol):
     """The Gaussian mechanism: a number in [-1, 1] plus Gaussian noise, for an epsilon and a delta.
 
-    Sigma is the smallest for this epsilon and delta (the analytic Gaussian mechanism), and the variance per person is
-    ``sigma**2`` for every number. That of `LaplaceMean`, whose delta is 0, is smaller unless delta is large: above 0.04
-    for epsilon = 1. Take this protocol where the noise has to be Gaussian. The noise is exact, on a grid that is finer
-    than sigma by 2**16 or more. A report takes 4 bytes, and the collector keeps a single sum.
+    A report is (epsilon, delta)-locally differentially private. Sigma is the smallest for this epsilon and delta (the
+    analytic Gaussian mechanism), and the variance per person is ``sigma**2`` for every number. That of `LaplaceMean`,
+    whose delta is 0, is smaller unless delta is large: above 0.04 for epsilon = 1. Take this protocol where the noise
+    has to be Gaussian. The noise is exact, on a grid that is finer than sigma by 2**16 or more. A report takes 4 bytes,
+    and the collector keeps a single sum.
 
     Parameters
     ----------
-    epsilon : as for `MeanProtocol`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     delta : float
-        From 2**-64 to 1, 1 excluded. For all x, x' and all sets S of reports,
-        ``P(S | x) <= exp(epsilon) * P(S | x') + delta``. It should be far below 1 / n for n people, since
-        (epsilon, delta) does not rule out that each person's number is shown with the probability delta.
+        The privacy parameter of one report, from 2**-64 to below 1. For all x, x' and all sets S of reports,
+        ``P(S | x) <= exp(epsilon) * P(S | x') + delta``. Choose it much smaller than one over the number of people,
+        since (epsilon, delta) does not rule out that each person's number is shown with the probability delta.
 
     Notes
     -----
-    Noise is discrete, and its tail is not cut off: delta is that of all whole numbers (Canonne, Kamath and Steinke,
-    theorem 7), and clamping to the range of reports is post-processing. Standard errors are as for `LaplaceMean`.
-    Protocols that amplify the privacy of reports by shuffling take a delta of 0 only.
+    Noise is discrete, and its tail is not cut off: delta is computed for noise on all whole numbers (Canonne, Kamath
+    and Steinke, theorem 7), and clamping to the range of reports is post-processing. Standard errors are as for
+    `LaplaceMean`. Protocols that amplify the privacy of reports by shuffling take a delta of 0 only.
 
     References
     ----------
@@ -312,7 +349,10 @@ class DensityEstimate(Tabular):
         The share of people in each bin, not negative; the shares sum to 1.
     edges : ndarray of float64, shape (k + 1,)
         The ends of the bins, evenly spaced from 0 to 1.
-    n, rejected : as everywhere
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
     smoothing : bool
         Whether neighbouring bins were smoothed in each step.
     """
@@ -329,7 +369,7 @@ class DensityEstimate(Tabular):
         Returns
         -------
         ndarray of float64, shape (k + 1,)
-            From 0 to 1.
+            The shares, from 0 at the first edge to 1 at the last.
         """
         shares: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(self.probabilities)])
         return np.asarray(shares / shares[-1])
@@ -347,12 +387,12 @@ class DensityEstimate(Tabular):
         Parameters
         ----------
         q : float or array of floats
-            Shares from 0 to 1.
+            Shares of people, from 0 to 1.
 
         Returns
         -------
         ndarray of float64
-            Of the shape of ``q``.
+            A number from 0 to 1 for each share, in the shape of ``q``.
         """
         shares = np.asarray(q)
         if shares.dtype.kind not in "iuf":
@@ -368,16 +408,17 @@ class DensityEstimate(Tabular):
 class SquareWave(NumberProtocol):
     """The square wave mechanism: numbers in [0, 1] are moved at random, to estimate their distribution.
 
-    A number is put into one of k bins. A report is one of ``k + 2 b`` bins, b more at either end; bins at most b away
-    from the true one are ``exp(epsilon)`` times as likely as the others. The estimate is the distribution that
-    maximises the likelihood of the reports.
+    A report is epsilon-locally differentially private. A number is put into one of k bins. A report is one of
+    ``k + 2 b`` bins, b more at either end; bins at most b away from the true one are ``exp(epsilon)`` times as likely
+    as the others. The estimate is the distribution that maximises the likelihood of the reports.
 
     Parameters
     ----------
     k : int
         The number of bins, from 2 to 4096. More people allow for more bins; the paper has 256 to 1024 for 10**5 to
         10**6 people, and with smoothing too many do little harm.
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     Notes
     -----
@@ -419,15 +460,19 @@ class SquareWave(NumberProtocol):
 
         Parameters
         ----------
-        collected : as for `MeanProtocol.estimate`
-        smoothing : bool
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+        smoothing : bool, default True
             Whether to smooth neighbouring bins with weights 1/4, 1/2, 1/4 after each step, as the authors recommend.
             Without it the estimate fits noise as well, but keeps peaks of single bins.
-        threads : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
         DensityEstimate
+            The share of people in each bin.
 
         Raises
         ------

@@ -44,7 +44,7 @@ class ReportsFile:
         Parameters
         ----------
         rows : int
-            The largest number of reports in a piece.
+            The largest number of reports in a piece, at least 1.
 
         Yields
         ------
@@ -72,7 +72,13 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
 
     Parameters
     ----------
-    path : as for `Accumulator.add_parquet`
+    path : path-like
+        A file with a binary column of reports that is called "report" or is the only one.
+
+    Returns
+    -------
+    ReportsFile
+        What the metadata say, and a way to read the reports.
 
     Raises
     ------

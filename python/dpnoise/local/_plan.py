@@ -45,9 +45,11 @@ class Candidate:
         each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes all k
         values for each of its reports), and ``"n + k log k"`` transforms the counts of all reports
         once, and so does ``"n + K + k q t"``, for the K points of a space of dimension t over q elements.
-    shuffled_epsilon, bound : float and str, optional
-        The epsilon of the n reports together once they are shuffled, and the bound that gave it, as by
-        `Protocol.shuffled_cost` for the ``shuffled_delta`` of the plan. None if the plan has none.
+    shuffled_epsilon : float, optional
+        The epsilon of the n reports together once they are shuffled, which `Protocol.shuffled_cost` gives for the
+        ``shuffled_delta`` of the plan. None if the plan has no ``shuffled_delta``.
+    bound : str, optional
+        The name of the bound that gave ``shuffled_epsilon``. None if the plan has no ``shuffled_delta``.
     """
 
     protocol: FrequencyProtocol

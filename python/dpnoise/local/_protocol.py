@@ -44,12 +44,22 @@ class Protocol(Specification):
 
         Parameters
         ----------
-        n, delta : as for `dpnoise.accounting.amplify_by_shuffling`
+        n : int
+            The number of reports that are shuffled, from 1 to 2**64 - 1.
+        delta : float
+            The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+            people.
 
         Returns
         -------
         ShuffledCost
-            As by that function, with its errors. A protocol with a delta of its own is refused.
+            The given ``delta`` with an epsilon, at most the ``epsilon`` of a report. Neighbours differ by one person
+            who is substituted: in what that person has.
+
+        Raises
+        ------
+        ParameterError
+            When the protocol has a delta of its own, as `GaussianMean` has.
 
         Notes
         -----
@@ -57,7 +67,7 @@ class Protocol(Specification):
         smaller, that of the privacy blanket of this protocol with its exact probabilities: for randomised response,
         unary encodings without a memo, local hashing, Hadamard response, subset selection and projective geometry
         response; or, for the other protocols that count values, of k = 2 values, that of every randomiser of one of two
-        values. All are computed from above, and the ``bound`` says which one it is.
+        values. Every epsilon is computed from above, and the ``bound`` of the cost says which one it is.
 
         References
         ----------
@@ -100,7 +110,7 @@ class Protocol(Specification):
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them. Do not change them afterwards, since the result is a view of them. For
+            Reports as ``perturb`` made them. Do not change them afterwards, since the result is a view of them. For
             `RandomizedResponse` also booleans of shape (n,).
 
         Returns
@@ -174,12 +184,18 @@ def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | 
     Parameters
     ----------
     text : str
-        As ``to_json`` gave it; white space around it does not matter.
+        The specification as ``to_json`` gave it; white space around it does not matter.
     domain : sequence of str, int or bool, optional
-        The labels of the values, which a specification does not contain, in the order in which clients number them.
-    limit : int, optional
-        The most bytes that the counters of the protocol may have: 128 MiB unless given, as a short specification may
-        ask for much memory. None is for specifications of your own.
+        The labels of the values, which a specification does not contain, in the order in which clients number them: all
+        different and of one type. By default the values are numbers, without labels.
+    limit : int or None, default 134217728
+        The most bytes that the counters of the protocol may have: 128 MiB by default, since a short specification may
+        ask for much memory. None, for specifications of your own, allows any size.
+
+    Returns
+    -------
+    Protocol
+        The protocol, of the class of its family.
 
     Raises
     ------
@@ -195,12 +211,10 @@ class FrequencyProtocol(Protocol):
     """A protocol whose reports each count for some of k values: the sender's with probability p, others with q.
 
     The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels are not part of the specification: they
-    change neither its JSON nor its id nor any report.
+    change neither its JSON nor its id nor any report. A domain must be public, and not looked up in the data.
 
-    Most of these protocols take ``k``, the number of possible values, from 2 to 2**24; or instead a ``domain``, the
-    labels of the values, a sequence of str, int or bool, which must be public and not looked up in the data. The
-    parameter ``epsilon`` is from 2**-20 to 32: a report is epsilon-locally differentially private. Probabilities of
-    more than 62 binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
+    A report is epsilon-locally differentially private for the achieved ``epsilon``. Probabilities of more than 62
+    binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
     """
 
     __slots__ = ()
@@ -245,9 +259,9 @@ class FrequencyProtocol(Protocol):
         Parameters
         ----------
         n : int
-            The number of people who report.
-        frequency : float
-            The true frequency of the value, from 0 to 1.
+            The number of people who report, from 0 to 2**64 - 1.
+        frequency : float, default 0.0
+            The share of these people who have the value, from 0 to 1.
         """
         return self._native.variance(n, frequency)
 
@@ -264,10 +278,24 @@ class FrequencyProtocol(Protocol):
 
         Parameters
         ----------
-        collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports as ``perturb`` made them.
-        level, simultaneous, post : as for `Accumulator.estimate`
-        threads : as everywhere
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
+            How to make the counts consistent; by default they are unbiased. ``"base-cut"`` sets counts that are not
+            significant to 0, ``"norm"`` shifts all counts to sum to n, and ``"norm-sub"`` or ``"simplex"`` takes the
+            nearest counts that are not negative and sum to n. `Accumulator.estimate` describes all six.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
+
+        Returns
+        -------
+        Estimate
+            The counts of all values with their intervals; zeros when no report was counted.
 
         Notes
         -----
@@ -288,8 +316,8 @@ class FrequencyProtocol(Protocol):
         Returns
         -------
         Estimate
-            With the distribution of an estimate from the reports of all these people. It takes time in the order of k,
-            independent of the counts.
+            An estimate with the distribution of one from the reports of all these people. Drawing it takes time in the
+            order of k, independent of the counts.
 
         Notes
         -----
@@ -323,8 +351,8 @@ class BitProtocol(FrequencyProtocol):
 
         Parameters
         ----------
-        reports : as for `Protocol.messages`
-            Or one-hot rows of `UnaryRows.encode`.
+        reports : ndarray of uint8, shape (n, report_bytes)
+            Reports as ``perturb`` made them, or one-hot rows that ``encode`` of a unary encoding made.
 
         Returns
         -------
@@ -355,14 +383,22 @@ class OfValues(Protocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, a list of ints, or a single int. With a domain, labels instead, also as columns of
-            categories: looking them up does not take constant time.
-        out, threads, rng : as everywhere
+            A value for each person: an array of any integer dtype, a list of ints, or a single int. With a domain,
+            labels instead, also as columns of categories: looking them up does not take constant time.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            One row for a single value. For unary encodings bits packed least significant first, for the others a number
+            A report for each person; one row for a single value. It has bits packed least significant first, or numbers
             in little-endian bytes, as the protocol defines it; unused bits are zero.
         """
         return self._reports(self._vector(values), out, threads, rng)

@@ -25,7 +25,12 @@ class RangeEstimate(Tabular):
     ----------
     counts : ndarray of float64, shape (k,)
         An unbiased estimate for each value. The estimates sum to n.
-    n, rejected, level : as everywhere
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which the interval of a range holds.
     """
 
     _ranges: _native.LocalRanges
@@ -54,7 +59,7 @@ class RangeEstimate(Tabular):
         Returns
         -------
         CountEstimate
-            With its interval by the normal approximation.
+            The count of the range, with its interval by the normal approximation.
         """
         count, error = self._ranges.range(first, last)
         margin = normal_quantile(self.level) * error
@@ -66,7 +71,7 @@ class RangeEstimate(Tabular):
         Parameters
         ----------
         q : float
-            From 0 to 1; 0.5 for the median.
+            The share of people, from 0 to 1; 0.5 for the median.
 
         Returns
         -------
@@ -83,16 +88,18 @@ class RangeEstimate(Tabular):
 class HierarchicalRange(OfValues):
     """Hierarchical ranges: a Hadamard response about the node of a tree above a value, on a random level.
 
-    It is for values that have an order: ages, incomes, times. The k values are the leaves of a tree. Everybody reports
-    the node on one random level. A range of values is a union of few nodes, so its standard error grows with the
-    logarithm of its length. With a protocol for single values it would grow with the square root.
+    A report is epsilon-locally differentially private. The protocol is for values that have an order: ages, incomes,
+    times. The k values are the leaves of a tree. Everybody reports the node on one random level. A range of values is a
+    union of few nodes, so its standard error grows with the logarithm of its length. With a protocol for single values
+    it would grow with the square root.
 
     Parameters
     ----------
     k : int
         The number of possible values, from 2 to 2**20, in their order.
-    epsilon : as everywhere
-    branching : int
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
+    branching : int, default 4
         The number of children of a node, a power of two from 2 to 1024. 4 is near the optimum over ranges of all
         lengths.
 
@@ -128,13 +135,19 @@ class HierarchicalRange(OfValues):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
-        level, threads : as everywhere
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+        level : float, default 0.95
+            The probability with which the interval of a range holds: between 0 and 1, both excluded.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
         RangeEstimate
-            Unbiased, from all levels by weighted least squares, so that children's counts sum to their parent's.
+            The counts, unbiased and zeros when no report was counted. They are computed from all levels by weighted
+            least squares, so that children's counts sum to their parent's.
 
         References
         ----------

@@ -46,7 +46,14 @@ class RapporEstimate(EstimateTable):
         absent text is marked. This needs the frequent texts among the candidates, or enough cohorts and bits to tell
         an absent text from them by the bits that they do not share: with two hash functions, 16 cohorts of 32 bits
         are enough, and 8 cohorts of 16 bits are not.
-    n, rejected, level, simultaneous : as everywhere
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which an interval holds.
+    simultaneous : bool
+        Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
     """
 
     candidates: list[Any]
@@ -229,10 +236,11 @@ def _require_scipy() -> Any:
 class Rappor(Protocol):
     """RAPPOR: counts of texts of an open domain, from people who are asked repeatedly.
 
-    A person belongs permanently to one of ``num_cohorts`` cohorts. The hash functions of the cohort choose the bits
-    that are set in the Bloom filter of a text. The permanent round replaces each bit by a coin toss with probability f.
-    For each report, a bit of the permanent row is reported as 1 with probability q if it is 1, and p if it is 0. The
-    collector can estimate the counts of any texts afterwards.
+    All reports of a person on one text together are epsilon-locally differentially private for the achieved
+    ``epsilon``. A person belongs permanently to one of ``num_cohorts`` cohorts. The hash functions of the cohort choose
+    the bits that are set in the Bloom filter of a text. The permanent round replaces each bit by a coin toss with
+    probability f. For each report, a bit of the permanent row is reported as 1 with probability q if it is 1, and p if
+    it is 0. The collector can estimate the counts of any texts afterwards.
 
     Parameters
     ----------
@@ -243,14 +251,14 @@ class Rappor(Protocol):
         proportional to it.
     num_cohorts : int
         The number of cohorts, from 1 to 65536; texts that share bits in some cohorts differ in others. The product of
-        all three numbers is at most 2**24.
+        all three numbers is at most 2**24, and ``num_hashes * num_cohorts`` at most 65536.
     f : float
-        The probability that the permanent round replaces a bit by a coin toss.
+        The probability that the permanent round replaces a bit by a coin toss: between 0 and 1, both excluded.
     p : float
-        The probability that a 0 of the permanent row is reported as 1.
+        The probability that a 0 of the permanent row is reported as 1: above 0 and below q.
     q : float
-        The probability that a 1 of the permanent row is reported as 1, above p. The epsilons of f, p and q must be from
-        2**-20 to 32.
+        The probability that a 1 of the permanent row is reported as 1: above p and below 1. The epsilons of f, p and q
+        must be from 2**-20 to 32.
 
     Notes
     -----
@@ -370,13 +378,24 @@ class Rappor(Protocol):
         memo : ClientMemo
             The memo of n people: ``values[i]`` is the text of person i.
         question : str
-            The name of the question, as for `LongitudinalProtocol.perturb`.
-        rng : as for `LongitudinalProtocol.perturb`
-        out, threads : as everywhere
+            The name of the question: the same whenever it is asked again, and a different one for every other question.
+            Two spellings of a text are two names, so only Unicode's normal form NFC is taken. With one name for two
+            questions, reports would reveal whether the answers are the same.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the instantaneous
+            round. By default each call draws a fresh key from the operating system. The permanent randomness comes from
+            the memo in any case.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
+            A report for each person, as the wire format defines it.
         """
         return self._reports_of(memo, question, _inputs.fingerprints(values, "values"), out, threads, rng)
 
@@ -403,12 +422,17 @@ class Rappor(Protocol):
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or its reports.
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for, all different.
-        level : float
-            The confidence level of the intervals, and of the marks of significance together; between 0 and 1.
-        simultaneous, threads : as everywhere
+        level : float, default 0.95
+            The probability with which an interval holds, and with which no absent text is marked as significant:
+            between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------

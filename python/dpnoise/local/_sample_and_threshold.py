@@ -35,16 +35,30 @@ class SampleAndThreshold(Mechanism):
 
     Parameters
     ----------
-    delta, epsilon : float
-        Epsilon is above 0 and at most 32. Delta is between 0 and 1, and should be much smaller than one over the number
-        of people.
-    threshold, sample_rate : int, float
-        From 1 to 65536; from ``2**-40`` to below 1. Give two of delta, threshold and rate: the third one is the best
-        that they allow, the least delta, the least threshold or the largest rate. A ParameterError says so if none of
-        these ranges suffices.
-    relation : {"add/remove", "substitute"}
-        As everywhere. For "substitute", epsilon must be at least ``ln(1 / (1 - sample_rate))``, and what is computed is
-        a bound, far above the truth for large thresholds; for "add/remove" it is exact.
+    epsilon : float
+        The privacy parameter: above 0 and at most 32. For "substitute" it must be at least
+        ``ln(1 / (1 - sample_rate))``.
+    delta : float, optional
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people. Exactly two of ``delta``, ``threshold`` and ``sample_rate`` are given; the third one is the best that
+        they allow: by default the least delta.
+    threshold : int, optional
+        The smallest number of reports of a value that is released, from 1 to 65536; by default the least that ``delta``
+        and ``sample_rate`` allow.
+    sample_rate : float, optional
+        The probability with which a person takes part, at least ``2**-40`` and below 1; by default the largest that
+        ``delta`` and ``threshold`` allow.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: ``"add/remove"``: one row is added or removed, and the number of rows is
+        private; ``"substitute"``: one row is replaced, and the number of rows is public. A row is a person. For
+        "substitute" the computed delta is a bound, far above the truth for large thresholds; for "add/remove" it is
+        exact.
+
+    Raises
+    ------
+    ParameterError
+        When not exactly two of ``delta``, ``threshold`` and ``sample_rate`` are given, or no allowed value of the third
+        one suffices.
 
     Notes
     -----
@@ -136,7 +150,12 @@ class SampleAndThreshold(Mechanism):
         ----------
         values : list, array or column
             A value for each person: all texts, all numbers or all booleans. Missing values never take part.
-        rng, threads : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can tell who takes part. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -172,9 +191,20 @@ class SampleAndThreshold(Mechanism):
         Parameters
         ----------
         collected : ThresholdAccumulator, or array_like
-            An accumulator, of this protocol, of the reports of those who take part. Or the values of all people, as for
-            `sample`: then the sample is drawn here.
-        level, simultaneous, rng : as everywhere
+            An accumulator of this protocol with the reports of those who take part. Or the values of all people, all
+            texts, all numbers or all booleans: then the sample is drawn here.
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can tell who takes part. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        ThresholdEstimate
+            The frequent values, the most frequent first.
         """
         level = checked_level(level)
         collected = self._taken(collected)
@@ -220,8 +250,13 @@ class SampleAndThreshold(Mechanism):
 
         Parameters
         ----------
-        level : probability
-            The probability, between 0 and 1.
+        level : float, default 0.95
+            The probability with which the value is released: between 0 and 1, both excluded.
+
+        Returns
+        -------
+        int
+            The number of people, at least the threshold.
         """
         level = checked_level(level)
         rate, others = self._sample_rate, np.arange(1, self._threshold)
@@ -252,7 +287,7 @@ class ThresholdAccumulator:
     Parameters
     ----------
     protocol : SampleAndThreshold
-        What the reports are of, as `SampleAndThreshold.accumulator` gives it.
+        The protocol of the reports.
     """
 
     __slots__ = ("_counts", "_end", "_protocol")
@@ -266,7 +301,7 @@ class ThresholdAccumulator:
 
     @property
     def protocol(self) -> SampleAndThreshold:
-        """What the reports are of."""
+        """The protocol of the reports."""
         return self._protocol
 
     def add(self, reports: Values) -> None:
@@ -275,8 +310,8 @@ class ThresholdAccumulator:
         Parameters
         ----------
         reports : array_like
-            As `SampleAndThreshold.sample` gave them: all texts, all numbers or all booleans. Missing values are left
-            out. They are taken for a sample: **values of all people would be released unprotected.**
+            Values as `SampleAndThreshold.sample` gave them: all texts, all numbers or all booleans. Missing values are
+            left out. They are taken for a sample: **values of all people would be released unprotected.**
 
         Raises
         ------
@@ -292,7 +327,8 @@ class ThresholdAccumulator:
         Parameters
         ----------
         other : ThresholdAccumulator
-            Of the same protocol, and neither released nor merged before. Its reports are in this one from now on.
+            An accumulator of the same protocol, neither released nor merged before. Its reports are in this one from
+            now on.
         """
         if not isinstance(other, ThresholdAccumulator):
             raise TypeError(f"other must be a ThresholdAccumulator, got {type(other).__name__}")
@@ -343,18 +379,27 @@ class ThresholdEstimate(EstimateTable):
     Attributes
     ----------
     values : list
-        The values.
+        The values that are released.
     reports : ndarray of int64
         How many reports have each value: at least the threshold.
-    counts, standard_errors : ndarray of float64
-        How many people have each value, ``reports / sample_rate``, and the standard deviation of this over the sample,
-        ``sqrt(reports * (1 - sample_rate)) / sample_rate``. Counts are unbiased for values that are released almost
-        surely, and too large on average for those that just passed the threshold.
-    lower, upper, level, simultaneous : as everywhere
-    threshold, sample_rate : int, float
-        Those of the protocol. A value of fewer people than the threshold is always missing.
+    counts : ndarray of float64
+        How many people have each value, ``reports / sample_rate``. Counts are unbiased for values that are released
+        almost surely, and too large on average for those that just passed the threshold.
+    standard_errors : ndarray of float64
+        The standard deviation of each count over the sample, ``sqrt(reports * (1 - sample_rate)) / sample_rate``.
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals, by the normal approximation.
+    level : float
+        The probability with which an interval holds.
+    simultaneous : bool
+        Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+    threshold : int
+        The threshold of the protocol. A value of fewer people than the threshold is always missing.
+    sample_rate : float
+        The probability with which a person took part.
     visible_from : int
-        A value of so many people is here with the probability ``level``; those of fewer people may be missing.
+        How many people must have a value for it to be released with the probability ``level``; values of fewer people
+        may be missing.
     """
 
     values: list[Any]

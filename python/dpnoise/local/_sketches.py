@@ -41,19 +41,29 @@ class Sketch(Protocol):
     ) -> NDArray[np.uint8]:
         """Randomise texts, as each person's device does, for any number of people at once.
 
-        The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory addresses
-        do not depend on texts or reports. Before that, Python encodes a str in a time that may depend on it; bytes are
-        used as they are.
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory
+        addresses do not depend on texts or reports. Before that, Python encodes a str in a time that may depend on it;
+        bytes are used as they are.
 
         Parameters
         ----------
         values : sequence of str or of bytes, or Arrow column of strings or binary
             A text for each person, of any length; a str stands for its bytes in UTF-8.
-        out, threads, rng : as everywhere
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
+            A report for each person, as the wire format defines it.
 
         Raises
         ------
@@ -81,15 +91,22 @@ class Sketch(Protocol):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for. They need not have been known before the collection.
-        level, simultaneous, threads : as everywhere
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
         SketchEstimate
-            Zeros when no report was counted.
+            The counts of the candidates with their intervals; zeros when no report was counted.
         """
         candidates = _inputs.readable_twice(candidates, "candidates")
         fingerprints = _inputs.fingerprints(candidates, "candidates")
@@ -110,14 +127,23 @@ class SketchEstimate(EstimateTable):
     Attributes
     ----------
     candidates : list of str or of bytes
-        The texts.
+        The texts that were looked for, in the order in which they were given.
     counts : ndarray of float64
         An estimate for each text, unbiased over the reports and over the hash functions of a random seed.
     standard_errors : ndarray of float64
         The standard deviation of each count over the randomisation and over collisions with other texts in a column.
         Collisions are the same in every collection with the same seed, so averaging over collections does not reduce
         their error; more rows and columns do.
-    lower, upper, n, rejected, level, simultaneous : as everywhere
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals, by the normal approximation.
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which an interval holds.
+    simultaneous : bool
+        Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
     """
 
     candidates: list[Any]
@@ -137,22 +163,23 @@ class SketchEstimate(EstimateTable):
 class CountMeanSketch(Sketch):
     """Counts of texts of an open domain, from reports of ``width`` bits.
 
-    Every person draws a row of the collector's table, finds the column that the row's hash function gives their text,
-    and reports the row and one randomised bit for each column. The collector can estimate the counts of any texts
-    afterwards. The variance of a count is the variance of `SymmetricUnaryEncoding`, plus the variance from collisions
-    of texts in a column.
+    A report is epsilon-locally differentially private. Every person draws a row of the collector's table, finds the
+    column that the row's hash function gives their text, and reports the row and one randomised bit for each column.
+    The collector can estimate the counts of any texts afterwards. The variance of a count is the variance of
+    `SymmetricUnaryEncoding`, plus the variance from collisions of texts in a column.
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     rows : int
         How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
         a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
         and intervals of candidates beside very frequent texts are too short.
     width : int
         How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
-    seed : int
-        A public number below 2**32, from which the hash functions are derived.
+    seed : int, default 0
+        A public number from 0 to 2**32 - 1, from which the hash functions are derived.
 
     Notes
     -----
@@ -183,14 +210,23 @@ class CountMeanSketch(Sketch):
 class HadamardCountMeanSketch(Sketch):
     """Counts of texts of an open domain, from reports of one randomised bit and a public number.
 
-    Every person draws a row of the collector's table and a column of a Hadamard matrix, finds the column of the table
-    that the row's hash function gives their text, and reports that entry of the matrix as one randomised bit. A report
-    has up to 4 bytes. The variance is close to the variance of `CountMeanSketch` for epsilon up to 1, and larger
-    beyond.
+    A report is epsilon-locally differentially private. Every person draws a row of the collector's table and a column
+    of a Hadamard matrix, finds the column of the table that the row's hash function gives their text, and reports that
+    entry of the matrix as one randomised bit. A report has up to 4 bytes. The variance is close to the variance of
+    `CountMeanSketch` for epsilon up to 1, and larger beyond.
 
     Parameters
     ----------
-    epsilon, rows, width, seed : as for `CountMeanSketch`
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
+    rows : int
+        How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
+        a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
+        and intervals of candidates beside very frequent texts are too short.
+    width : int
+        How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
+    seed : int, default 0
+        A public number from 0 to 2**32 - 1, from which the hash functions are derived.
 
     Notes
     -----
@@ -218,24 +254,30 @@ class HadamardCountMeanSketch(Sketch):
 class PrefixExtension(Protocol):
     r"""Frequent values ("heavy hitters") of up to 2**63 possible ones, from reports of one randomised bit.
 
-    Every person draws a length and reports the prefix of their value of that length as `HadamardCountMeanSketch` does,
-    with the whole epsilon. The collector looks for frequent prefixes of up to ``step`` binary digits, extends them in
-    all ways by ``step`` more, keeps those that are frequent, and so on.
+    A report is epsilon-locally differentially private. Every person draws a length and reports the prefix of their
+    value of that length as `HadamardCountMeanSketch` does, with the whole epsilon. The collector looks for frequent
+    prefixes of up to ``step`` binary digits, extends them in all ways by ``step`` more, keeps those that are frequent,
+    and so on.
 
     Parameters
     ----------
     bits : int
         The binary digits of a value, from 1 to 63. A text of up to 7 bytes is such a number:
         ``int.from_bytes(text.ljust(7, b"\0"), "big")``.
-    epsilon : as everywhere
-    step : int
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
+    step : int, default 8
         How many binary digits longer each prefix is than the one before, from 1 to 16. The reports are shared among
         ``ceil(bits / step)`` lengths, so a larger step means less noise; the collector tries ``2**step`` extensions of
         each frequent prefix.
-    rows, width, seed : int
-        The table of each length, as for `HadamardCountMeanSketch`; all tables together have at most 2**24 cells. With
-        fewer rows than columns a frequent value adds by collisions to the counts of a few others, which may be found,
-        too.
+    rows : int
+        How many hash functions each length has, from 1 to 65536. With fewer rows than columns a frequent value adds by
+        collisions to the counts of a few others, which may be found, too.
+    width : int
+        How many columns the table of each length has, a power of two from 8 to 2**20. All tables together have at most
+        2**24 cells.
+    seed : int, default 0
+        A public number from 0 to 2**32 - 1, from which the hash functions are derived.
 
     Notes
     -----
@@ -294,17 +336,27 @@ class PrefixExtension(Protocol):
     ) -> NDArray[np.uint8]:
         """Randomise values, as each person's device does, for any number of people at once.
 
-        Time and memory addresses do not depend on values or reports.
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on values or reports.
 
         Parameters
         ----------
         values : array of integers in [0, 2**bits), shape (n,)
-            Any integer dtype, or a list of ints.
-        out, threads, rng : as everywhere
+            A value for each person: an array of any integer dtype, or a list of ints.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
+            A report for each person: a number in little-endian bytes.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -321,16 +373,20 @@ class PrefixExtension(Protocol):
 
         Parameters
         ----------
-        collected : as for `FrequencyProtocol.estimate`
-        level : float
-            The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
-            is above zero, where all intervals of prefixes of that length hold together with this probability.
-        threads : as everywhere
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+        level : float, default 0.95
+            The probability with which all intervals of prefixes of one length hold together: between 0 and 1, both
+            excluded. A prefix is extended, and a value is in the result, if the lower end of its interval is above
+            zero.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
         HeavyHitters
-            The most frequent first.
+            The frequent values, the most frequent first.
 
         Notes
         -----
@@ -359,7 +415,7 @@ class HeavyHitters(EstimateTable):
     Attributes
     ----------
     values : ndarray of int64
-        The values.
+        The frequent values.
     counts : ndarray of float64
         How many people have each value, estimated from the people who reported a whole value.
     standard_errors : ndarray of float64
@@ -368,7 +424,12 @@ class HeavyHitters(EstimateTable):
     lower, upper : ndarray of float64
         The ends of the confidence intervals by the normal approximation. They hold together for all values that were
         tested, in the result or not (Bonferroni). Counts that just passed the test are too large on average.
-    n, rejected, level : as everywhere
+    n : int
+        The number of reports counted; for an attribute of `Sampled`, the number of reports about all attributes.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The probability with which all intervals hold together.
     tested : int
         How many values were tested.
     complete : bool

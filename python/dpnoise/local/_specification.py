@@ -81,8 +81,8 @@ class Announced(ByName):
         Returns
         -------
         str
-            That of several attributes has the specifications of their protocols as strings, so that their bytes are
-            kept.
+            The specification. For several attributes it has the specifications of their protocols as strings, so that
+            their bytes are kept.
         """
         return self._native.to_json()
 
@@ -92,12 +92,12 @@ class Announced(ByName):
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
+            Reports as ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
 
         Returns
         -------
         list of bytes
-            A header of 12 bytes, which identifies the specification, and the report.
+            For each report a header of 12 bytes, which identifies the specification, and the report itself.
         """
         header = self._native.message_header
         return [header + row.tobytes() for row in self._rows(reports)]
@@ -172,17 +172,26 @@ class Specification(Announced):
 
         Parameters
         ----------
-        text, domain, limit : as for `protocol_from_json`
+        text : str
+            The specification as ``to_json`` gave it; white space around it does not matter.
+        domain : sequence of str, int or bool, optional
+            The labels of the values, which a specification does not contain, in the order in which clients number them:
+            all different and of one type. Only protocols that count values take them.
+        limit : int or None, default 134217728
+            The most bytes that the counters of the protocol may have: 128 MiB by default, since a short specification
+            may ask for much memory. None, for specifications of your own, allows any size.
 
         Returns
         -------
         Protocol
-            Of the class that this is called on. `protocol_from_json` reads all kinds.
+            A protocol of the class that this is called on. `protocol_from_json` reads all kinds.
 
         Raises
         ------
         ParameterError
-            As by `protocol_from_json`, and when ``text`` is of another protocol.
+            When ``text`` is not a specification, is of a protocol of another class, was written again by another
+            program, or its probabilities do not follow from its epsilon; when its counters have more than ``limit``
+            bytes; or when the domain has another length, or is invalid.
         """
         check_text(text, "text")
         if text.lstrip().startswith('{"attributes":'):

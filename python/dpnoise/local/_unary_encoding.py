@@ -46,12 +46,12 @@ class PopcountCheck(Record):
     degrees_of_freedom : int
         The number of groups less one. If it is 0, there are too few reports for a test, and the p-value is 1.
     observed : ndarray of int64, shape (k + 1,)
-        The number of reports with 0, 1, ..., k set bits. Read-only, as is the other array.
+        The number of reports with 0, 1, ..., k set bits. Read-only, as is ``expected``.
     expected : ndarray of float64, shape (k + 1,)
         The expected numbers if all reports are honest. Where ``observed`` is well above, there are crafted reports.
     lowest, highest : int
-        The range of set bits that contains all reports with a probability of 0.999 or more if they are honest. A report
-        outside is suspicious by itself.
+        The ends of the range of set bits that contains all reports with a probability of 0.999 or more if they are
+        honest. A report outside is suspicious by itself.
     n : int
         The number of reports checked.
     rejected : int
@@ -150,12 +150,13 @@ class UnaryReports(BitProtocol):
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
-            As for `Accumulator.add`. More reports detect a smaller share of attackers.
+            Reports as ``perturb`` made them. More reports detect a smaller share of attackers.
 
         Returns
         -------
         PopcountCheck
-            If m batches are checked separately, multiply the smallest of the m p-values by m.
+            The result with its p-value. If m batches are checked separately, multiply the smallest of the m p-values by
+            m.
 
         Notes
         -----
@@ -195,13 +196,14 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            As for `perturb`; labels with a domain, and one row for a single value.
+            A value for each person: an array of any integer dtype, a list of ints, or a single int. With a domain,
+            labels instead, also as columns of categories.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            Bit ``v`` of row ``i`` (least significant bit of a byte first) is set for value ``v`` of person ``i``, and
-            no other.
+            A row for each person; one row for a single value. Bit ``v`` of row ``i`` (least significant bit of a byte
+            first) is set for value ``v`` of person ``i``, and no other.
         """
         vector = _inputs.codes(values, self._domain)
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
@@ -219,9 +221,32 @@ class UnaryRows(UnaryReports, ValueProtocol):
         """Randomise one-hot rows that `encode` made.
 
         Every row must have exactly one of the first k bits set: a row with more would reveal more than ``epsilon``, so
-        it is refused.
+        it is refused. Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that
+        each person sends one. Time and memory addresses do not depend on rows or reports.
 
-        The other parameters and the reports are as for `perturb`.
+        Parameters
+        ----------
+        bits : ndarray of uint8, shape (n, report_bytes)
+            A row for each person, as `encode` made it.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            A report for each person: bits packed least significant first; unused bits are zero.
+
+        Raises
+        ------
+        ParameterError
+            When a row has no bit set, more than one, or one that the protocol does not use.
         """
         # A copy, so that no other code can change a row between check and use.
         rows = _inputs.matrix(bits, self.report_bytes, "bits").copy()
@@ -246,12 +271,19 @@ class UnaryRows(UnaryReports, ValueProtocol):
 class SymmetricUnaryEncoding(UnaryRows):
     """Symmetric unary encoding, also known as basic RAPPOR: k bits, each flipped with the same probability.
 
-    ``p = s / (s + 1)`` and ``q = 1 - p`` with ``s = exp(epsilon / 2)``. The variance per person of a rare value's count
-    is ``s / (s - 1)**2``.
+    A report is epsilon-locally differentially private, with ``p = s / (s + 1)`` and ``q = 1 - p`` for
+    ``s = exp(epsilon / 2)``. The variance per person of a rare value's count is ``s / (s - 1)**2``.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     References
     ----------
@@ -266,12 +298,19 @@ class SymmetricUnaryEncoding(UnaryRows):
 class OptimizedUnaryEncoding(UnaryRows):
     """Optimised unary encoding: the smallest variance of a rare value's count that unary encoding can have.
 
-    ``p = 1/2`` and ``q = 1 / (exp(epsilon) + 1)``. The variance per person of a rare value's count is
-    ``4 exp(epsilon) / (exp(epsilon) - 1)**2``.
+    A report is epsilon-locally differentially private, with ``p = 1/2`` and ``q = 1 / (exp(epsilon) + 1)``. The
+    variance per person of a rare value's count is ``4 exp(epsilon) / (exp(epsilon) - 1)**2``.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     References
     ----------
@@ -303,9 +342,16 @@ class UnaryEncoding(UnaryRows):
 
     Parameters
     ----------
-    k, domain : as for `FrequencyProtocol`
-    p, q : float
-        The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. Their epsilon must be from
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    p : float
+        The probability that a bit that is 1 is reported as 1: above q and below 1.
+    q : float
+        The probability that a bit that is 0 is reported as 1: above 0 and below p. The epsilon of p and q must be from
         2**-20 to 32.
 
     References
@@ -334,13 +380,19 @@ class UnaryEncoding(UnaryRows):
 class ThresholdHistogramEncoding(UnaryRows):
     """Thresholding with histogram encoding: which bits of a one-hot row exceed a threshold after Laplace noise.
 
-    ``p = 1 - exp(-epsilon (1 - theta) / 2) / 2`` and ``q = exp(-epsilon theta / 2) / 2``, with the threshold ``theta``
-    between 1/2 and 1 that makes the variance of a rare value's count the smallest. Reports are drawn as bits with these
-    probabilities. `OptimizedUnaryEncoding` has a smaller variance for every epsilon; this one is for comparison.
+    Here ``p = 1 - exp(-epsilon (1 - theta) / 2) / 2`` and ``q = exp(-epsilon theta / 2) / 2``, with the threshold
+    ``theta`` between 1/2 and 1 that makes the variance of a rare value's count the smallest. Reports are drawn as bits
+    with these probabilities. `OptimizedUnaryEncoding` has a smaller variance for every epsilon; this one is for
+    comparison.
 
     Parameters
     ----------
-    k, domain : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
     epsilon : float
         The privacy parameter of the noise, from 2**-20 to 32. Thresholding hides more than the noise alone: a report is
         epsilon-locally differentially private for a smaller epsilon, which is the attribute ``epsilon``.
@@ -362,13 +414,20 @@ class ThresholdHistogramEncoding(UnaryRows):
 class SummationHistogramEncoding(ValueProtocol):
     """Summation with histogram encoding: a one-hot row with Laplace noise of scale 2 / epsilon on each bit.
 
-    Nothing is flipped, so there are no probabilities ``p`` and ``q``. The variance per person of a count is
-    ``8 / epsilon**2``, whatever the frequency. Noise is exact, on a grid that is finer than its scale by 2**15 or more.
-    A report takes 4 bytes for each value.
+    A report is epsilon-locally differentially private. Nothing is flipped, so there are no probabilities ``p`` and
+    ``q``. The variance per person of a count is ``8 / epsilon**2``, whatever the frequency. Noise is exact, on a grid
+    that is finer than its scale by 2**15 or more. A report takes 4 bytes for each value.
 
     Parameters
     ----------
-    k, domain, epsilon : as for `FrequencyProtocol`
+    k : int, optional
+        The number of possible values, from 2 to 2**24: they are the numbers from 0 to k - 1. Exactly one of ``k`` and
+        ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories. Never take it from the data.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
 
     References
     ----------
