@@ -23,13 +23,18 @@ def collect(protocol: Protocol, reports: Any) -> Accumulator:
     It runs on the current client, or on the configured scheduler. Partitions whose worker is lost are counted again, as
     often as that scheduler allows.
 
-    The accumulator is the same as if one process had counted everything.
-
     Parameters
     ----------
+    protocol : Protocol
+        The protocol of the reports: one of `dpnoise.local` for one attribute.
     reports : dask.bag.Bag, dask.dataframe.Series, dask.array.Array or list of Delayed
         A bag of reports as bytes or of batches; a binary column; an array such as ``perturb`` returns, in chunks of
         whole rows; or delayed batches. A batch is an argument of `Accumulator.add`.
+
+    Returns
+    -------
+    Accumulator
+        The accumulator that one process would have made.
     """
     _states.check_protocol(protocol)
     delayed = require("dask", "dask").delayed
@@ -49,14 +54,17 @@ def perturb(protocol: Protocol, values: Any) -> Any:
 
     Parameters
     ----------
+    protocol : Protocol
+        A protocol of `dpnoise.local` for one attribute whose clients keep no memo.
     values : dask.dataframe.Series
-        Integers, or booleans for `RandomizedResponse`, without missing ones.
+        A value for each person, as ``perturb`` of the protocol takes it: integers, or booleans for
+        `RandomizedResponse`, without missing ones.
 
     Returns
     -------
     dask.dataframe.Series
-        With the name "report", of Arrow's type fixed_size_binary, and a new index, since the old one may reveal the
-        value.
+        A series with the name "report", of Arrow's type fixed_size_binary, and a new index, since the old one may
+        reveal the value.
     """
     _states.check_client(protocol)
     pandas = require("pandas", "dask")

@@ -37,11 +37,18 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
 
     Parameters
     ----------
+    protocol : Protocol
+        The protocol of the reports: one of `dpnoise.local` for one attribute.
     parts : iterable of path-like, or of what `Accumulator.add` takes
         Parquet files as ``dpnoise perturb`` writes them, or batches of reports. Each is counted as a whole by one
         process. A generator is asked for the next part when a process is free.
     processes : int, optional
-        How many processes to use, at least 1; one for every core when not given.
+        How many processes to use, at least 1; by default one for every core.
+
+    Returns
+    -------
+    Accumulator
+        The accumulator that one process would have made.
 
     Raises
     ------

@@ -22,17 +22,21 @@ def collect(protocol: Protocol, frame: DataFrame, column: str = "report") -> Acc
     Each partition becomes one row, the state of its accumulator. Spark takes one result for each partition, even if it
     runs the task several times because a worker was lost or slow.
 
-    The accumulator is the same as if one process had counted everything.
-
     Parameters
     ----------
     protocol : Protocol
-        dpnoise must be installed on the workers, too.
+        The protocol of the reports: one of `dpnoise.local` for one attribute. dpnoise must be installed on the workers,
+        too.
     frame : pyspark.sql.DataFrame
-        The reports.
-    column : str
+        A frame with the reports.
+    column : str, default "report"
         The name of a column of type binary. It does not name the protocol of the reports, so the caller must know it:
         reports of another protocol with the same length would be counted wrongly.
+
+    Returns
+    -------
+    Accumulator
+        The accumulator that one process would have made.
     """
     _states.check_protocol(protocol)
     require("pyspark", "spark")
@@ -57,15 +61,17 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
 
     Parameters
     ----------
+    protocol : Protocol
+        A protocol of `dpnoise.local` for one attribute whose clients keep no memo.
     frame : pyspark.sql.DataFrame
-        The true values.
+        A frame with the true values.
     column : str
         The name of a column of integers, or of booleans for `RandomizedResponse`, without nulls.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        With one column "report" of type binary. Other columns are left out, since they might reveal the value.
+        A frame with one column "report" of type binary. Other columns are left out, since they might reveal the value.
 
     Raises
     ------
