@@ -1,5 +1,6 @@
 """Several attributes: counting reports and messages, states, and threads."""
 
+import io
 import pickle
 import zlib
 from threading import Event, Thread
@@ -50,7 +51,8 @@ def test_messages(make):
     found.add_messages([*messages, *foreign, messages[0] + b"\0", messages[1][:-1], messages[2][:12], b"", b"DP"])
     assert found.rejected_reasons == {"wrong header": len(foreign) + 2, "wrong length": 3}
     well_formed = protocol.accumulator()
-    well_formed.add_messages(messages, strict=True)
+    stream = io.BytesIO(b"".join(len(message).to_bytes(4, "little") + message for message in messages))
+    well_formed.add_messages(local.read_messages(stream, "length-prefixed", protocol), strict=True)
     assert (found.n, found.n_by_attribute) == (well_formed.n, well_formed.n_by_attribute)
     found = well_formed
     assert found == counted(protocol, reports)

@@ -48,5 +48,5 @@ def check_client(protocol: Protocol) -> None:
 def perturbed(protocol: Protocol, values: Any) -> Any:
     """Return a report for each value, as a pyarrow array of type fixed_size_binary."""
     # One thread: the engine has a worker for every core.
-    reports = protocol.perturb(values, threads=1)  # type: ignore[attr-defined] # every protocol has it, but not alike
+    reports = protocol.perturb(values, threads=1)
     return protocol.to_arrow(reports).column(0)

@@ -34,6 +34,7 @@ from dpnoise.local._categories import (
 )
 from dpnoise.local._estimate import CountEstimate, Estimate, Post
 from dpnoise.local._families import FAMILIES, Family, Parameter
+from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._messages import Framing, read_messages
@@ -51,7 +52,7 @@ from dpnoise.local._numbers import (
 )
 from dpnoise.local._parquet import ReportsFile, open_reports
 from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, Plan, plan, plan_attributes
-from dpnoise.local._protocol import COUNTER_LIMIT, FrequencyProtocol, Protocol, protocol_from_json
+from dpnoise.local._protocol import COUNTER_LIMIT, Protocol, protocol_from_json
 from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
 from dpnoise.local._rappor import Rappor, RapporEstimate
 from dpnoise.local._sketches import (

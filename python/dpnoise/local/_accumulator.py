@@ -184,10 +184,8 @@ class Accumulator(AnyAccumulator):
 
     __slots__ = ()
 
-    _protocol: Specification
-
     def __init__(self, protocol: Specification) -> None:
-        if not isinstance(protocol, Specification):
+        if not (isinstance(protocol, Specification) and isinstance(protocol._native, _native.LocalProtocol)):
             raise TypeError(
                 f"protocol must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
             )

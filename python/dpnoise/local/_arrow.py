@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
 from dpnoise._json import read_json
+from dpnoise._native import LocalProtocol
 from dpnoise._parameters import Domain, listing
-from dpnoise.local._specification import Specification
+from dpnoise.local._specification import Specification, wrap
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"
 """The entry of a schema's metadata that holds the specification of the protocol."""
@@ -84,7 +85,7 @@ def check_protocol(found: Specification | None, protocol: Specification) -> None
 def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
     """Return the protocol that the metadata of a schema name, if any: to compare it, or whoever counts limits it."""
     text = metadata.get(PROTOCOL_KEY)
-    return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"), limit=None)
+    return None if text is None else wrap(LocalProtocol.from_json(text.decode("utf-8", errors="replace"), None))
 
 
 def check_domain(found: list[str] | None, protocol: Specification) -> None:
@@ -105,7 +106,8 @@ def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -
     except ValueError:
         raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
     texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
-    k = protocol._native.k if protocol is not None and protocol._counts_values else None
+    native = protocol._native if protocol is not None and protocol._counts_values else None
+    k = native.k if isinstance(native, LocalProtocol) else None
     if not texts or (k is not None and len(domain) != k):
         wanted = "texts" if k is None else f"{k} texts"
         raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} must list {wanted}")

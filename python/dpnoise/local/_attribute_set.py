@@ -15,7 +15,7 @@ from dpnoise._interchange import Labels, is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
 from dpnoise._parameters import array_for, check_text, listing
 from dpnoise.local._protocol import Protocol
-from dpnoise.local._specification import Announced
+from dpnoise.local._specification import Specification
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,7 +24,7 @@ _CLASSES: Final[dict[str, type[AttributeSet]]] = {}
 """The class of each scheme, by its name in specifications."""
 
 
-class AttributeSet(Announced):
+class AttributeSet(Specification):
     """Attributes with their protocols, without accumulators and estimates, which `AttributesProtocol` adds."""
 
     __slots__ = ("_attributes",)

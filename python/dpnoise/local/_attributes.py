@@ -12,8 +12,8 @@ from dpnoise._parameters import at_least, check_text, fraction_of
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
+from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._numbers import SquareWave
-from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._sketches import Sketch
 
 

@@ -13,7 +13,8 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Labels, Values
 from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
-from dpnoise.local._protocol import BitProtocol, FrequencyProtocol, ValueProtocol
+from dpnoise.local._frequency import FrequencyProtocol
+from dpnoise.local._unary_encoding import UnaryRows
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -74,7 +75,7 @@ class RandomizedResponse(FrequencyProtocol):
         """
         return cls(p=0.75)
 
-    def perturb(
+    def perturb(  # type: ignore[override] # reports are booleans
         self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.bool_]:
         """Randomise answers, as each person's device does, for any number of people at once.
@@ -123,7 +124,7 @@ class RandomizedResponse(FrequencyProtocol):
         return _inputs.answers(reports)
 
 
-class GeneralizedRandomizedResponse(ValueProtocol):
+class GeneralizedRandomizedResponse(FrequencyProtocol):
     """Generalised randomised response, also known as direct encoding: the true value or a random other one.
 
     A report is epsilon-locally differentially private: it is the true value with probability
@@ -171,7 +172,7 @@ class GeneralizedRandomizedResponse(ValueProtocol):
         return kept + generator.multinomial(int(counts.sum() - kept.sum()), np.full(self.k, 1.0 / self.k))
 
 
-class LocalHashing(ValueProtocol):
+class LocalHashing(FrequencyProtocol):
     """Local hashing: every person draws a hash function, and reports it with the randomised hash of their value.
 
     A report is epsilon-locally differentially private. With the default ``g`` this is optimised local hashing (OLH):
@@ -225,7 +226,7 @@ class LocalHashing(ValueProtocol):
         return int(self._specified()["g"])
 
 
-class HadamardResponse(ValueProtocol):
+class HadamardResponse(FrequencyProtocol):
     """Hadamard response: every person draws a column of a Hadamard matrix, and reports it with one randomised bit.
 
     A report is epsilon-locally differentially private. The variance per person of a rare value's count is about
@@ -265,7 +266,7 @@ class HadamardResponse(ValueProtocol):
     _family = "hadamard_response"
 
 
-class ProjectiveGeometryResponse(ValueProtocol):
+class ProjectiveGeometryResponse(FrequencyProtocol):
     """Projective geometry response: a point of a projective space, on the value's hyperplane more often than by chance.
 
     A report is epsilon-locally differentially private. The variance per person of a rare value's count is about
@@ -328,7 +329,7 @@ class ProjectiveGeometryResponse(ValueProtocol):
         return int(self._specified()["dimension"])
 
 
-class SubsetSelection(BitProtocol, ValueProtocol):
+class SubsetSelection(FrequencyProtocol):
     """Subset selection: a random set of ``omega`` values, which contains the sender's more often than by chance.
 
     A report is epsilon-locally differentially private. With the default ``omega`` the squared error of all counts
@@ -369,6 +370,7 @@ class SubsetSelection(BitProtocol, ValueProtocol):
 
     __slots__ = ()
     _family = "subset_selection"
+    bits = UnaryRows.bits
 
     def __init__(
         self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, omega: int | None = None

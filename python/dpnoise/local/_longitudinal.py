@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dpnoise._interchange import Answers, Labels
 from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
+from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._protocol import BitProtocol, FrequencyProtocol
-from dpnoise.local._unary_encoding import UnaryReports
+from dpnoise.local._unary_encoding import UnaryRows
 
 
 class LongitudinalProtocol(FrequencyProtocol):
@@ -24,7 +24,7 @@ class LongitudinalProtocol(FrequencyProtocol):
 
     __slots__ = ()
 
-    def perturb(
+    def perturb(  # type: ignore[override] # it takes a memo and a question, too
         self,
         values: Answers,
         memo: ClientMemo,
@@ -98,7 +98,7 @@ class TwoRoundProtocol(LongitudinalProtocol):
         return self._native.requested_epsilon_first
 
 
-class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
+class LongitudinalUnaryEncoding(TwoRoundProtocol):
     """Longitudinal unary encoding: k bits with permanent flips, and fresh flips for each report.
 
     All reports of a person on one value together are epsilon-locally differentially private for the achieved
@@ -146,6 +146,8 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 
     __slots__ = ()
     _family = "longitudinal_unary_encoding"
+    bits = UnaryRows.bits
+    check_popcounts = UnaryRows.check_popcounts
 
     def __init__(
         self,
@@ -243,7 +245,7 @@ class LOLOHA(TwoRoundProtocol):
         return self.g * self.epsilon
 
 
-class DBitFlip(BitProtocol, LongitudinalProtocol):
+class DBitFlip(LongitudinalProtocol):
     """dBitFlipPM: every person samples d of the k values once, and reports a permanently randomised bit for each.
 
     All reports of a person on one value together are epsilon-locally differentially private for the achieved
@@ -291,6 +293,7 @@ class DBitFlip(BitProtocol, LongitudinalProtocol):
 
     __slots__ = ()
     _family = "d_bit_flip"
+    bits = UnaryRows.bits
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, d: int) -> None:
         self._make(k=self._sized(k, domain), d=d, epsilon=epsilon)

@@ -45,7 +45,7 @@ def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> 
         An object with ``read`` and ``readline``, which return bytes.
     framing : {"json-lines", "length-prefixed"}
         How the stream divides into messages, as the wire format defines it.
-    protocol : Protocol
+    protocol : Protocol or AttributesProtocol
         The protocol of the reports.
 
     Yields

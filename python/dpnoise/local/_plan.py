@@ -15,7 +15,7 @@ from dpnoise._parameters import explained, fraction_of, real_down
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._families import FAMILIES
-from dpnoise.local._protocol import FrequencyProtocol
+from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding
 
 _LEVEL: Final = 0.95

@@ -1,28 +1,35 @@
-"""The base classes of protocols: of all, of those that count values, and of those that take values."""
+"""The base class of protocols, and how to read one from its specification."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Integers, Labels, Values
-from dpnoise._parameters import Domain, Rng, array_for, integer, real_down
-from dpnoise.local import _arrow, _inputs
+from dpnoise._interchange import Labels, Values
+from dpnoise._native import LocalProtocol
+from dpnoise._parameters import Domain, Rng, array_for, check_text, disagree, integer, real_down
+from dpnoise.local import _arrow
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
-from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._specification import Specification
+from dpnoise.local._specification import CLASSES, ROWS, Specification, wrap
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from dpnoise.accounting import ShuffledCost
 
 COUNTER_LIMIT: Final = _native.COUNTER_LIMIT
 """The most bytes that the counters of a protocol or a state of others may have unless a limit is given: 128 MiB."""
+
+AnyProtocol = TypeVar("AnyProtocol", bound="Protocol")
+
+_PARAMETERS: Final = {name: [parameter[0] for parameter in parameters] for name, *_, parameters, _ in ROWS}
 
 
 class Protocol(Specification):
@@ -31,7 +38,113 @@ class Protocol(Specification):
     Protocols are immutable, hashable, and equal when their specifications and labels are.
     """
 
-    __slots__ = ()
+    __slots__ = ("_domain",)
+
+    _native: LocalProtocol
+    _family: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "_family" in vars(cls):
+            CLASSES[cls._family] = cls
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Make a protocol without labels; its initialiser may set them."""
+        if not hasattr(cls, "_family"):
+            raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
+        protocol = super().__new__(cls)
+        protocol._domain = None
+        return protocol
+
+    def _make(self, **arguments: float | str | None) -> None:
+        self._native = LocalProtocol(self._family, **arguments)
+
+    @property
+    def requested_epsilon(self) -> float:
+        """The requested epsilon."""
+        return self._native.requested_epsilon
+
+    def _specified(self) -> dict[str, Any]:
+        """Return the fields of the specification."""
+        fields: dict[str, Any] = json.loads(self.to_json())
+        return fields
+
+    @classmethod
+    def _of(cls: type[AnyProtocol], native: LocalProtocol, domain: Domain | None = None) -> AnyProtocol:
+        """Make an object of this class around a native protocol of its family."""
+        if domain is not None and not cls._counts_values:
+            raise ParameterError(f"domain must be None for {cls.__name__}, whose reports are not counted by value")
+        if domain is not None and len(domain) != native.k:
+            raise ParameterError(f"domain must have {native.k} values, as the specification says, got {len(domain)}")
+        protocol = cls.__new__(cls)
+        protocol._native, protocol._domain = native, domain
+        return protocol
+
+    @classmethod
+    def from_json(
+        cls: type[AnyProtocol], text: str, *, domain: Labels | None = None, limit: int | None = COUNTER_LIMIT
+    ) -> AnyProtocol:
+        """Read a specification and check that it does not contradict itself.
+
+        Parameters
+        ----------
+        text : str
+            The specification as ``to_json`` gave it; white space around it does not matter.
+        domain : sequence of str, int or bool, optional
+            The labels of the values, which a specification does not contain, in the order in which clients number them:
+            all different and of one type. Only protocols that count values take them.
+        limit : int or None, default 134217728
+            The most bytes that the counters of the protocol may have: 128 MiB by default, since a short specification
+            may ask for much memory. None, for specifications of your own, allows any size.
+
+        Returns
+        -------
+        Protocol
+            A protocol of the class that this is called on. `protocol_from_json` reads all kinds.
+
+        Raises
+        ------
+        ParameterError
+            When ``text`` is not a specification, is of a protocol of another class, was written again by another
+            program, or its probabilities do not follow from its epsilon; when its counters have more than ``limit``
+            bytes; or when the domain has another length, or is invalid.
+        """
+        check_text(text, "text")
+        if text.lstrip().startswith('{"attributes":'):
+            raise ParameterError(
+                "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
+                "or Split.from_json"
+            )
+        return cls._around(LocalProtocol.from_json(text, limit), domain)
+
+    @classmethod
+    def _around(cls: type[AnyProtocol], native: LocalProtocol, domain: Labels | None) -> AnyProtocol:
+        """Make the protocol of this class around a native one, with these labels."""
+        protocol = wrap(native, None if domain is None else Domain(domain))
+        if not isinstance(protocol, cls):
+            wanted, found = cls.__name__, type(protocol).__name__
+            raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
+        return protocol
+
+    def _contradicts(self, other: Protocol) -> bool:
+        """Tell whether reports of the other protocol must not be counted as reports of this one."""
+        return self.to_json() != other.to_json() or disagree(self._domain, other._domain)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, but as labels they differ
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the parameters that were requested."""
+        requested = {name: f"requested_{name}" for name in _PARAMETERS[self._family]}
+        return {name: getattr(self, other if hasattr(type(self), other) else name) for name, other in requested.items()}
+
+    def __repr__(self) -> str:
+        """Show the call that makes this protocol."""
+        parameters = self._arguments()
+        if self._domain is not None:
+            parameters.pop("k", None)
+            parameters = {"domain": self._domain, **parameters}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
 
     def accumulator(self) -> Accumulator:
         """Make an empty accumulator for reports of this protocol."""
@@ -103,6 +216,36 @@ class Protocol(Specification):
 
     def _warn_of_others(self, collected: Accumulator) -> None:
         """Warn if the reports are certainly not all of this protocol; here nothing is certain."""
+
+    def perturb(
+        self, values: Any, *, out: NDArray[Any] | None = None, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[Any]:
+        """Randomise values, as each person's device does, for any number of people at once.
+
+        Each report is (epsilon, delta)-locally differentially private for the achieved ``epsilon`` and ``delta``,
+        provided that each person sends one.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+            A value for each person, of the kind that the protocol is for: numbers or labels of categories, numbers in a
+            range, or texts. Protocols whose clients keep a memo take that, and a question, too.
+        out : ndarray, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            A report for each person. `RandomizedResponse` returns booleans of shape (n,).
+        """
+        return self._reports(self._vector(values), out, threads, rng)
 
     def to_arrow(self, reports: Values) -> Any:
         """Return reports as Arrow data whose metadata name the protocol, without copying them.
@@ -205,212 +348,3 @@ def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | 
         invalid.
     """
     return Protocol.from_json(text, domain=domain, limit=limit)
-
-
-class FrequencyProtocol(Protocol):
-    """A protocol whose reports each count for some of k values: the sender's with probability p, others with q.
-
-    The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels are not part of the specification: they
-    change neither its JSON nor its id nor any report. A domain must be public, and not looked up in the data.
-
-    A report is epsilon-locally differentially private for the achieved ``epsilon``. Probabilities of more than 62
-    binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
-    """
-
-    __slots__ = ()
-    _counts_values = True
-
-    @property
-    def k(self) -> int:
-        """The number of possible values."""
-        return self._native.k
-
-    @property
-    def domain(self) -> tuple[Any, ...] | None:
-        """The labels of the values in their order, all str, all int or all bool; None for numbers from 0 to k - 1."""
-        return self._domain
-
-    @property
-    def p(self) -> float:
-        """The probability that a report counts for the true value: that a bit that is 1 is reported as 1."""
-        return self._native.p
-
-    @property
-    def q(self) -> float:
-        """The probability that a report counts for another given value: that a bit that is 0 is reported as 1."""
-        return self._native.q
-
-    def _sized(self, k: int | None, domain: Labels | None) -> int:
-        """Keep the labels, if any, and give the number of values."""
-        if domain is None:
-            if k is None:
-                raise TypeError("k must be an int, got None: give either k or domain")
-            return k
-        if k is not None:
-            raise ParameterError("either k or domain must be given, got both")
-        self._domain = Domain(domain)
-        return len(self._domain)
-
-    def variance(self, n: int, frequency: float = 0.0) -> float:
-        """Predict the variance of an estimated count, in people squared.
-
-        It is ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2).
-
-        Parameters
-        ----------
-        n : int
-            The number of people who report, from 0 to 2**64 - 1.
-        frequency : float, default 0.0
-            The share of these people who have the value, from 0 to 1.
-        """
-        return self._native.variance(n, frequency)
-
-    def estimate(
-        self,
-        collected: Accumulator | Values,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        post: Post | None = None,
-        threads: int | None = None,
-    ) -> Estimate:
-        """Estimate how many people have each value.
-
-        Parameters
-        ----------
-        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
-        level : float, default 0.95
-            The probability with which an interval holds: between 0 and 1, both excluded.
-        simultaneous : bool, default False
-            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
-        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
-            How to make the counts consistent; by default they are unbiased. ``"base-cut"`` sets counts that are not
-            significant to 0, ``"norm"`` shifts all counts to sum to n, and ``"norm-sub"`` or ``"simplex"`` takes the
-            nearest counts that are not negative and sum to n. `Accumulator.estimate` describes all six.
-        threads : int, optional
-            The number of threads that share the work, at least 1; by default all cores that the process may use. It
-            does not change the result.
-
-        Returns
-        -------
-        Estimate
-            The counts of all values with their intervals; zeros when no report was counted.
-
-        Notes
-        -----
-        An array does not name its protocol: use `to_arrow` where reports of several have the same shape. Only a unary
-        encoding without a memo notices others, by their set bits: reports of its own have so many or few in all with a
-        probability of at most 1e-12. Then there is a UserWarning.
-        """
-        return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
-
-    def simulate(self, true_counts: Integers) -> Estimate:
-        """Draw the estimate that a collection would give, without making a report.
-
-        Parameters
-        ----------
-        true_counts : array of non-negative integers, shape (k,)
-            How many people have each value; for `RandomizedResponse` how many would truthfully say no, and yes.
-
-        Returns
-        -------
-        Estimate
-            An estimate with the distribution of one from the reports of all these people. Drawing it takes time in the
-            order of k, independent of the counts.
-
-        Notes
-        -----
-        This is for planning. Counters are sums of binomial and multinomial variables that NumPy draws from secure bits,
-        exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse`,
-        `ProjectiveGeometryResponse` and `SubsetSelection` each count has its exact distribution, but different counts
-        are drawn independently; in a collection they are slightly dependent.
-        """
-        from dpnoise.bit_generator import SecureBitGenerator  # this imports numpy.random
-
-        counts = _inputs.counts(true_counts, self.k)
-        supports = self._draw_supports(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
-        n = int(counts.sum())
-        found = (*self._native.estimate_supports(n, supports), n, 0)
-        return with_intervals(self._native, found, 0.95, False, None, self._domain)
-
-    def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw how many reports count for each value; here each bit is independent."""
-        own, of_others = generator.binomial(counts, self.p), generator.binomial(counts.sum() - counts, self.q)
-        drawn: NDArray[np.int64] = own + of_others
-        return drawn
-
-
-class BitProtocol(FrequencyProtocol):
-    """A protocol whose reports have a bit for each value."""
-
-    __slots__ = ()
-
-    def bits(self, reports: Values) -> NDArray[np.uint8]:
-        """Unpack rows of bits, so that each value has a column.
-
-        Parameters
-        ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            Reports as ``perturb`` made them, or one-hot rows that ``encode`` of a unary encoding made.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, k)
-            0 or 1: entry ``[i, v]`` is the bit of row i for value v, whose label is ``domain[v]`` if there are labels.
-        """
-        return np.unpackbits(self._rows(reports), axis=1, count=self.k, bitorder="little")
-
-
-class OfValues(Protocol):
-    """A protocol for one of k values, numbered from 0, whose reports are rows of bytes."""
-
-    __slots__ = ()
-
-    @property
-    def k(self) -> int:
-        """The number of possible values."""
-        return self._native.k
-
-    def perturb(
-        self, values: Answers, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
-    ) -> NDArray[np.uint8]:
-        """Randomise values, as each person's device does, for any number of people at once.
-
-        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
-        sends one. Time and memory addresses do not depend on values or reports.
-
-        Parameters
-        ----------
-        values : array of integers in [0, k), shape (n,)
-            A value for each person: an array of any integer dtype, a list of ints, or a single int. With a domain,
-            labels instead, also as columns of categories: looking them up does not take constant time.
-        out : ndarray of uint8, optional
-            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
-            result.
-        threads : int, optional
-            The number of threads that share the work, at least 1; by default all cores that the process may use. It
-            does not change the result's distribution.
-        rng : generator of `dpnoise.hazmat`, optional
-            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
-            By default each call draws a fresh key from the operating system.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, report_bytes)
-            A report for each person; one row for a single value. It has bits packed least significant first, or numbers
-            in little-endian bytes, as the protocol defines it; unused bits are zero.
-        """
-        return self._reports(self._vector(values), out, threads, rng)
-
-    def _vector(self, values: Any) -> NDArray[np.int64]:
-        return _inputs.codes(values, self._domain)
-
-
-class ValueProtocol(OfValues, FrequencyProtocol):
-    """A protocol for one of k values, whose reports count for some of them."""
-
-    __slots__ = ()
-
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._make(k=self._sized(k, domain), epsilon=epsilon)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column
-from dpnoise._interchange import Values
+from dpnoise._interchange import Integers, Values
+from dpnoise._parameters import Rng
+from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
-from dpnoise.local._protocol import OfValues
+from dpnoise.local._protocol import Protocol
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +88,7 @@ class RangeEstimate(Tabular):
         return {"value": np.arange(self._ranges.k), "count": self.counts}
 
 
-class HierarchicalRange(OfValues):
+class HierarchicalRange(Protocol):
     """Hierarchical ranges: a Hadamard response about the node of a tree above a value, on a random level.
 
     A report is epsilon-locally differentially private. The protocol is for values that have an order: ages, incomes,
@@ -127,6 +130,44 @@ class HierarchicalRange(OfValues):
     def branching(self) -> int:
         """The number of children of a node."""
         return int(self._specified()["branching"])
+
+    @property
+    def k(self) -> int:
+        """The number of possible values."""
+        return self._native.k
+
+    def perturb(
+        self, values: Integers, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[np.uint8]:
+        """Randomise values, as each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on values or reports.
+
+        Parameters
+        ----------
+        values : array of integers in [0, k), shape (n,)
+            A value for each person: an array of any integer dtype, a list of ints, or a single int.
+        out : ndarray of uint8, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can undo the randomisation.
+            By default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            A report for each person; one row for a single value. It is a number in little-endian
+            bytes.
+        """
+        return self._reports(self._vector(values), out, threads, rng)
+
+    def _vector(self, values: Any) -> NDArray[np.int64]:
+        return _inputs.codes(values, None)
 
     def estimate(
         self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None

@@ -354,7 +354,7 @@ class Rappor(Protocol):
         specified = self._specified()
         return math.ldexp(specified[f"{of_round}_{name}"], -specified[f"{of_round}_planes"])
 
-    def perturb(
+    def perturb(  # type: ignore[override] # it takes a memo and a question, too
         self,
         values: Texts,
         memo: ClientMemo,

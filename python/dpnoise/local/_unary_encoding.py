@@ -18,7 +18,7 @@ from dpnoise._parameters import Rng, array_for
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
-from dpnoise.local._protocol import BitProtocol, ValueProtocol
+from dpnoise.local._frequency import FrequencyProtocol
 
 _FEWEST_EXPECTED: Final = 25.0
 """The fewest reports expected in a group of the G-test: with fewer, small p-values are too small by over a tenth."""
@@ -135,12 +135,28 @@ def _bulk(law: NDArray[np.float64], tail: float) -> tuple[int, int]:
     return int(np.count_nonzero(below <= tail / 2)), int(law.size - 1 - np.count_nonzero(above <= tail / 2))
 
 
-class UnaryReports(BitProtocol):
-    """A protocol whose reports have a bit for each value, flipped independently of the others."""
+class UnaryRows(FrequencyProtocol):
+    """Unary encoding, with any probabilities p and q: reports have a bit for each value, flipped by itself."""
 
     __slots__ = ()
 
-    def check_popcounts(self, reports: Values) -> PopcountCheck:
+    # Protocols of other bases have the first two as well: their reports are rows of bits, too.
+    def bits(self: FrequencyProtocol, reports: Values) -> NDArray[np.uint8]:
+        """Unpack rows of bits, so that each value has a column.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            Reports as ``perturb`` made them, or one-hot rows that ``encode`` of a unary encoding made.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, k)
+            0 or 1: entry ``[i, v]`` is the bit of row i for value v, whose label is ``domain[v]`` if there are labels.
+        """
+        return np.unpackbits(self._rows(reports), axis=1, count=self.k, bitorder="little")
+
+    def check_popcounts(self: FrequencyProtocol, reports: Values) -> PopcountCheck:
         """Check whether the numbers of set bits in reports are as expected from honest people.
 
         One bit of an honest report is set with probability p and each of the others with probability q, whatever the
@@ -181,12 +197,6 @@ class UnaryReports(BitProtocol):
         """
         blocks = ((self._rows(rows), rejected) for rows, rejected in in_blocks(reports, self))
         return check(blocks, self.k, self.p, self.q)
-
-
-class UnaryRows(UnaryReports, ValueProtocol):
-    """Unary encoding, with any probabilities p and q."""
-
-    __slots__ = ()
 
     def encode(self, values: Answers) -> NDArray[np.uint8]:
         """Encode values as one-hot rows. They are raw data: whoever sees a row knows the value.
@@ -411,7 +421,7 @@ class ThresholdHistogramEncoding(UnaryRows):
         return self._native.epsilon
 
 
-class SummationHistogramEncoding(ValueProtocol):
+class SummationHistogramEncoding(FrequencyProtocol):
     """Summation with histogram encoding: a one-hot row with Laplace noise of scale 2 / epsilon on each bit.
 
     A report is epsilon-locally differentially private. Nothing is flipped, so there are no probabilities ``p`` and
