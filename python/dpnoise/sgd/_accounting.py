@@ -30,13 +30,14 @@ def epsilon_spent(
     Parameters
     ----------
     noise_multiplier : float
-        The `NoisyGradient.noise_multiplier` of the steps, from 2**-20 to 2**11.
+        The ratio of the noise of a step to its sensitivity, `NoisyGradient.noise_multiplier`; from 2**-20 to 2**11.
     sample_rate : float
-        The probability of each example to be in a batch, as for `poisson_sample`; from 2**-1022 to 1.
+        The probability of each example to be in a batch, which `poisson_sample` draws; from 2**-1022 to 1.
     steps : int
         The number of steps, at least 1.
     delta : float
-        Between 0 and 1. It should be well below 1/n, for n examples.
+        The delta of all steps together: between 0 and 1, both excluded. Choose it much smaller than one over the number
+        of examples.
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
 
@@ -79,10 +80,17 @@ def noise_multiplier_for(
 
     Parameters
     ----------
-    epsilon, delta : float
-        The total of all steps. Delta should be well below 1/n, for n examples.
-    sample_rate, steps, method
-        As for `epsilon_spent`.
+    epsilon : float
+        The epsilon that all steps together may cost: positive and finite.
+    delta : float
+        The delta of all steps together: between 0 and 1, both excluded. Choose it much smaller than one over the number
+        of examples.
+    sample_rate : float
+        The probability of each example to be in a batch, which `poisson_sample` draws; from 2**-1022 to 1.
+    steps : int
+        The number of steps, at least 1.
+    method : {"pld", "rdp"}, default "pld"
+        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
 
     Raises
     ------

@@ -37,19 +37,25 @@ class CorrelatedGradient(GradientPrivacy):
     ----------
     strategy : BandedToeplitz
         How the noise is correlated, and the number of steps.
-    clip_norm, expected_batch_size : as for `NoisyGradient`
+    clip_norm : float
+        The largest L2 norm of a clipped gradient, from 2**-80 to 2**80: a gradient above it is scaled down to it.
     noise_multiplier : float
         The ratio of the standard deviation of the independent noise to the sensitivity of the run, which is
         ``strategy.sensitivity(participation)`` times the sensitivity of a clipped gradient. At least 2**-20, and small
         enough that the noise fits into 64 bits: at most 910 over the sensitivity of the strategy, and less if the noise
         of late steps is made of the noise of many steps before, such as 0.157 for nine coefficients of 1 and 2**20
         steps.
+    expected_batch_size : float
+        The divisor of the noisy sum: the average size of a batch, which is the sampling rate times the number of
+        examples. From 2**-32 to 2**53. It is a public constant: the actual size of a batch is private, and a mean over
+        it would reveal it.
     participation : SingleEpoch, MinSeparation or CyclicPoisson
         In which steps an example may take part. The caller must make the batches accordingly: nothing here can check
         it.
-    delta : as everywhere
-        It determines the epsilon of the run, and so its `cost`. With a sample rate below 1 this needs the extra
-        ``accounting``.
+    delta : float, optional
+        The delta of the whole run: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        examples. It determines the epsilon of the run, and so its `cost`, which is unknown without it. With a sample
+        rate below 1 this needs the extra ``accounting``.
 
     Notes
     -----
@@ -172,7 +178,9 @@ class CorrelatedGradient(GradientPrivacy):
             The result of `CorrelatedGradientRun.state`, for equal parameters. This is checked before anything is drawn.
         key : NoiseKey
             The key of the run.
-        threads : as everywhere
+        threads : int, optional
+            The number of threads that make the noise of the earlier steps again, at least 1; by default all cores that
+            the process may use. It does not change the noise.
 
         Raises
         ------
@@ -192,9 +200,12 @@ class CorrelatedGradient(GradientPrivacy):
 
         Parameters
         ----------
-        batches : iterable of array_like, each of shape (n, d)
-            The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
-        rng : as everywhere
+        batches : iterable of array_like of float32 or float64, each of shape (n, d)
+            The gradients of each batch, which `CorrelatedGradientRun.step` takes: a row for each example, and the same
+            d in all batches. There are at least one and at most as many batches as the strategy has steps.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
         """
         given = self._held(batches)
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:
@@ -210,14 +221,17 @@ class CorrelatedGradient(GradientPrivacy):
     def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
         """Bound the noise of each coordinate of a step.
 
-        The noise in sums of the gradients of many steps is smaller than with independent noise: see
-        `BandedToeplitz.max_error`.
+        The bound is in the unit of a step, after the division by ``expected_batch_size``. The noise in sums of the
+        gradients of many steps is smaller than with independent noise: see `BandedToeplitz.max_error`.
 
         The bound holds for all sub-Gaussian noise, and is more than a third above the smallest one for level 0.95.
 
         Parameters
         ----------
-        d, level : as for `NoisyGradient.error`
+        d : int
+            The number of coordinates of a gradient, from 1 to 2**40.
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         independent = self.noise_multiplier * self._native.sensitivity(integer(d, "d", _WIDTHS))
         independent *= self._strategy.sensitivity(self._participation)
@@ -243,6 +257,11 @@ class CorrelatedGradientRun:
 
     It holds the noise of earlier steps, which is secret, and wiped when it is dropped. It can be neither copied nor
     pickled, and a forked child cannot continue it: its steps would be made twice. Steps are made one after the other.
+
+    Parameters
+    ----------
+    native : object
+        The native run, which only `CorrelatedGradient.start` and `CorrelatedGradient.resume` make.
     """
 
     __slots__ = ("_native",)
@@ -268,8 +287,23 @@ class CorrelatedGradientRun:
         Parameters
         ----------
         gradients : array_like of float32 or float64, shape (n, d)
-            As for `NoisyGradient.release`; d is the same in all steps.
-        out, threads, rng : as for `NoisyGradient.release`
+            A row for each example, with all parameters of the model: d is from 1 to 2**40 and the same in all steps,
+            and n may be 0, for a step of noise alone. C-contiguous arrays of these dtypes are read in place and must
+            not be changed meanwhile; others are converted, float16 to float32 and integers to float64.
+        out : ndarray, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of shape (d,) and of the dtype of
+            the result. It shares no memory with ``gradients``.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system. A run with a key refuses it.
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            The noisy sum, divided by ``expected_batch_size``: float32 for gradients of at most 32 bits, else float64.
 
         Raises
         ------

@@ -97,10 +97,13 @@ def clip_and_sum(
         these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of other
         libraries (DLPack); others are converted, float16 to float32 and integers to float64.
     clip_norm : float
-        From 2**-80 to 2**80.
-    out : ndarray, shape (d,), optional
-        As everywhere; it shares no memory with ``gradients``.
-    threads : as everywhere
+        The largest L2 norm of a clipped gradient, from 2**-80 to 2**80: a gradient above it is scaled down to it.
+    out : ndarray, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of shape (d,) and of the dtype of the
+        result. It shares no memory with ``gradients``.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def clip_and_sum(
 
     References
     ----------
-    Abadi et al. (2016), algorithm 1, as for `NoisyGradient`.
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
+    algorithm 1.
 
     Examples
     --------

@@ -84,15 +84,17 @@ class NoisyGradient(GradientPrivacy):
     Parameters
     ----------
     clip_norm : float
-        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
+        The largest L2 norm of a clipped gradient, from 2**-80 to 2**80: a gradient above it is scaled down to it.
     noise_multiplier : float
         The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
     expected_batch_size : float
-        The average size of a batch: the sampling rate times the number of examples. From 2**-32 to 2**53. It is a
-        public constant: the actual size of a batch is private, and a mean over it would reveal it.
-    delta : as everywhere
-        It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an error, since a
-        step has an epsilon for every delta.
+        The divisor of the noisy sum: the average size of a batch, which is the sampling rate times the number of
+        examples. From 2**-32 to 2**53. It is a public constant: the actual size of a batch is private, and a mean over
+        it would reveal it.
+    delta : float, optional
+        The delta of a step on all data: between 0 and 1, both excluded. Choose it much smaller than one over the number
+        of examples. It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an
+        error, since a step has an epsilon for every delta.
 
     Notes
     -----
@@ -146,15 +148,24 @@ class NoisyGradient(GradientPrivacy):
         Parameters
         ----------
         gradients : array_like of float32 or float64, shape (n, d)
-            As for `clip_and_sum`. An empty batch, n = 0, makes a step of noise alone: skipping it would reveal that it
-            was empty.
-        out : as for `clip_and_sum`
-        threads, rng : as everywhere
+            A row for each example, with all parameters of the model: d is at least 1, and n may be 0. C-contiguous
+            arrays of these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of
+            other libraries (DLPack); others are converted, float16 to float32 and integers to float64. An empty batch,
+            n = 0, makes a step of noise alone: skipping it would reveal that it was empty.
+        out : ndarray, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of shape (d,) and of the dtype of
+            the result. It shares no memory with ``gradients``.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
         ndarray, shape (d,)
-            It has the dtype that `clip_and_sum` returns.
+            The noisy sum, divided by ``expected_batch_size``: float32 for gradients of at most 32 bits, else float64.
         """
         rows = gradients_of(gradients)
         array = output_for(rows, out)
@@ -172,7 +183,9 @@ class NoisyGradient(GradientPrivacy):
         gradients : list or tuple of ndarray, real numbers of at most 64 bits, shape (n, ...)
             An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
             arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
-        threads : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
@@ -191,9 +204,14 @@ class NoisyGradient(GradientPrivacy):
         ----------
         sums : ndarray of int64, shape (d,)
             The result of `clipped_sum`, or the sum of several results.
-        dtype : float32 or float64, default float32
+        dtype : float32 or float64, default numpy.float32
             The dtype of the step; the noisy sum is rounded to it once.
-        threads, rng : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -228,12 +246,14 @@ class NoisyGradient(GradientPrivacy):
         return self._native.sensitivity(integer(d, "d", range(2**53)))
 
     def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
-        """Bound the noise of each coordinate of a release.
+        """Bound the noise of each coordinate of a release, in its unit.
 
         Parameters
         ----------
-        d : as for `sensitivity`, and positive
-        level : as everywhere
+        d : int
+            The number of coordinates of a gradient, at least 1.
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         sensitivity = self.sensitivity(integer(d, "d", range(1, 2**53)))
         # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1

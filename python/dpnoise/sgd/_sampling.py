@@ -21,7 +21,9 @@ def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.in
         The number of examples, from 0 to 2**62.
     sample_rate : float
         The probability, above 0 and at most 1; exact, every binary digit of it counts.
-    rng : as everywhere
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed knows the batch. By default
+        each call draws a fresh key from the operating system.
 
     Returns
     -------

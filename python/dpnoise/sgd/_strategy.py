@@ -30,7 +30,13 @@ class OneEvent(ByName):
         return 1.0
 
     def events(self, steps: int) -> int:
-        """Return the number of Gaussian releases that a run of 1 to 2**20 ``steps`` costs: 1."""
+        """Return the number of Gaussian releases that a run costs: 1.
+
+        Parameters
+        ----------
+        steps : int
+            The number of steps of the run, from 1 to 2**20.
+        """
         integer(steps, "steps", STEPS)
         return 1
 
@@ -69,7 +75,7 @@ class MinSeparation(OneEvent):
     Parameters
     ----------
     separation : int
-        The smallest difference between the numbers of two steps of an example, at least 1 (any steps). From 1 to 2**53.
+        The smallest difference between the numbers of two steps of an example, from 1 (any steps) to 2**53.
     max_participations : int, optional
         The largest number of steps of an example, from 1 to 2**53. Without it, as many as the separation allows.
 
@@ -80,7 +86,8 @@ class MinSeparation(OneEvent):
 
     References
     ----------
-    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
+    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
+    unified approach to private training".
 
     Examples
     --------
@@ -126,7 +133,8 @@ class CyclicPoisson(ByName):
 
     References
     ----------
-    Choquette-Choo et al. (2023), as for `BandedToeplitz`.
+    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
+    unified approach to private training".
 
     Examples
     --------
@@ -147,7 +155,13 @@ class CyclicPoisson(ByName):
         object.__setattr__(self, "sample_rate", rate)
 
     def events(self, steps: int) -> int:
-        """Return the number of steps that an example may take part in: a ``cycle``-th of ``steps``, rounded up."""
+        """Return the number of steps that an example may take part in: a ``cycle``-th of ``steps``, rounded up.
+
+        Parameters
+        ----------
+        steps : int
+            The number of steps of the run, from 1 to 2**20.
+        """
         return -(-integer(steps, "steps", STEPS) // self.cycle)
 
     def _pattern(self, bands: int) -> tuple[int, int]:
@@ -235,7 +249,7 @@ class BandedToeplitz(ByName):
     Attributes
     ----------
     coefficients : ndarray of float64, shape (bands,)
-        Rounded; read-only.
+        The rounded coefficients, read-only.
     bands : int
         The number of coefficients: a step depends on the noise of ``bands - 1`` steps before it.
 
@@ -386,6 +400,11 @@ class BandedToeplitz(ByName):
     def root_mean_squared_error(self, participation: Participation) -> float:
         """Return the root of the mean of the squared errors, for noise that hides an example.
 
+        Parameters
+        ----------
+        participation : SingleEpoch, MinSeparation or CyclicPoisson
+            In which steps an example may take part. The cycle of `CyclicPoisson` is not below the number of bands.
+
         Returns
         -------
         float
@@ -399,6 +418,11 @@ class BandedToeplitz(ByName):
         """Return the largest error, in the sum over all steps: the last of `errors`, times the `sensitivity`.
 
         Its unit is the unit of `root_mean_squared_error`.
+
+        Parameters
+        ----------
+        participation : SingleEpoch, MinSeparation or CyclicPoisson
+            In which steps an example may take part. The cycle of `CyclicPoisson` is not below the number of bands.
         """
         return self.sensitivity(participation) * float(self.errors()[-1])
 

@@ -52,7 +52,7 @@ class Sums(ByName):
         Parameters
         ----------
         d : int
-            The number of numbers in a sum.
+            The number of numbers in a sum, zero or more.
         """
         return self._native.history_length(integer(d, "d", range(2**53)))
 
@@ -71,7 +71,12 @@ class Sums(ByName):
             chooses what later steps take back.
         step : int
             The number of the step, from 0 and below the number of steps.
-        threads, rng : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Raises
         ------
@@ -156,14 +161,18 @@ class IntegerSums(Sums):
 
     Parameters
     ----------
-    strategy, stddev : as for `FloatSums`
-        But ``stddev`` is from 1 to 2**44, or 2**32 with a strategy of several bands, and less if the noise of late
-        steps is made of the noise of many steps before.
+    strategy : BandedToeplitz, optional
+        How the noise of the steps is correlated: it is the product of the inverse of the strategy and independent
+        noise. Independent when not given, for any number of steps up to 2**31 - 1.
+    stddev : float
+        The standard deviation of the independent noise: the noise multiplier, times the sensitivity of the strategy,
+        times the sensitivity of a sum. From 1 to 2**44, or 2**32 with a strategy of several bands, and less if the
+        noise of late steps is made of the noise of many steps before.
 
     Attributes
     ----------
     granularity : float
-        1.
+        The step of the grid of the sums, which is 1.
 
     Notes
     -----
