@@ -34,8 +34,10 @@ class Accountant(ByName):
     ----------
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
-    relation : as everywhere
-        ``"add/remove"`` unless given. All composed costs must have the same relation.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person. All composed costs
+        must have this relation.
 
     Attributes
     ----------
@@ -100,9 +102,10 @@ class Accountant(ByName):
             A mechanism of dpnoise, or the cost or the privacy loss of a mechanism of another library.
         count : int, default 1
             The number of releases, at least 1.
-        sample_rate : float, default 1
-            The sampling rate if each release is from its own secret Poisson subsample; from 2**-1022 to 1. Neighbours
-            then differ by one person who is added or removed, and the sensitivity must hold for these.
+        sample_rate : float, default 1.0
+            The probability of each person to be in the sample, if each release is from its own secret Poisson
+            subsample; from 2**-1022 to 1. Neighbours then differ by one person who is added or removed, and the
+            sensitivity must hold for these.
 
         Raises
         ------
@@ -141,7 +144,7 @@ class Accountant(ByName):
         Parameters
         ----------
         delta : float
-            From 0 to 1, which gives an epsilon of 0.
+            The delta of all releases together, from 0 to 1. A delta of 1 gives an epsilon of 0.
 
         Raises
         ------
@@ -170,7 +173,8 @@ class Accountant(ByName):
         Parameters
         ----------
         epsilon : float
-            Zero or more. Infinity gives the delta that remains however large epsilon is.
+            The epsilon of all releases together, zero or more. Infinity gives the delta that remains however large
+            epsilon is.
         """
         target = real_down(epsilon, "epsilon")
         if not target >= 0:

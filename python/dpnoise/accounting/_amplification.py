@@ -106,8 +106,10 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
     ----------
     cost : PrivacyCost
         The cost of the release to a person in the sample, for neighbours that differ by one person who is substituted.
-    size, population : int
-        How many people are in the sample, and of how many; from 1, the size at most the population.
+    size : int
+        The number of people in the sample, from 1 to ``population``.
+    population : int
+        The number of people from whom the sample is drawn, at least 1.
 
     Returns
     -------
@@ -117,7 +119,8 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
 
     References
     ----------
-    Balle, Barthe and Gaboardi (2018), theorem 9.
+    Balle, Barthe and Gaboardi (2018), "Privacy amplification by subsampling: tight analyses via couplings and
+    divergences", theorem 9.
 
     Examples
     --------
@@ -139,7 +142,12 @@ class ShuffledCost(PrivacyCost):
 
     Attributes
     ----------
-    epsilon, delta, relation : as of a `PrivacyCost`
+    epsilon : float
+        The bound on the privacy loss: zero or more, and finite.
+    delta : float
+        The probability with which the bound may fail, from 0 up to, but not including, 1.
+    relation : str
+        The neighbouring relation, ``"substitute"`` for shuffled reports: one person has another value.
     bound : str
         ``"blanket"``, the part that a protocol's reports on all values have in common, from its exact probabilities;
         ``"binary"``, that of every randomiser of one of two values; ``"clones"``, that of every randomiser; or

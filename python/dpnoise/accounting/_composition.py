@@ -34,7 +34,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Parameters
     ----------
     costs : iterable of PrivacyCost
-        One for each release; without any the cost is zero.
+        The cost of each release, for one neighbouring relation. Without any the sum is zero.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Parameters
     ----------
     costs : iterable of PrivacyCost
-        One for each part.
+        The cost of the release from each part, for one neighbouring relation; at least one.
 
     Returns
     -------
@@ -111,13 +111,13 @@ def compose_advanced(
     Parameters
     ----------
     cost : PrivacyCost
-        What each release costs. Each may depend on those before it.
+        The cost of each release. Each release may depend on those before it.
     count : int
         The number of releases, from 1 to 10**6.
     delta : float, optional
-        The delta of all together, below 1. It must be at least the joint delta of the releases.
+        The delta of all releases together, from 0 and below 1. It must be at least the joint delta of the releases.
     epsilon : float, optional
-        The epsilon of all together, zero or more.
+        The epsilon of all releases together: zero or more, and finite.
     method : {"optimal", "drv"}, default "optimal"
         The best bound that holds for all releases of that cost (Kairouz, Oh and Viswanath), or the well-known one of
         Dwork, Rothblum and Vadhan, which is never better.

@@ -23,7 +23,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Zero or more, finite.
+        The epsilon of the mechanism: zero or more, and finite.
 
     References
     ----------
@@ -52,11 +52,12 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     Parameters
     ----------
     rho : float
-        Zero or more, finite. The rhos of several releases from the same data add up.
+        The parameter of zero-concentrated differential privacy: zero or more, and finite. The rhos of several releases
+        from the same data add up.
     delta : float
-        Above 0 and at most 1; also 0 for a rho of 0.
+        The delta of the guarantee, above 0 and at most 1; also 0 for a rho of 0.
     method : {"tight", "simple"}, default "tight"
-        By the conversion of Canonne, Kamath and Steinke, or by ``rho + 2 sqrt(rho ln(1/delta))``, which is larger.
+        By the conversion of Canonne, Kamath and Steinke, or by the looser ``epsilon = rho + 2 sqrt(rho ln(1/delta))``.
 
     Notes
     -----
@@ -67,7 +68,8 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     References
     ----------
     Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", corollary 13; Bun and Steinke
-    (2016), proposition 1.3, for the simple one.
+    (2016), "Concentrated differential privacy: simplifications, extensions, and lower bounds", proposition 1.3, for the
+    simple one.
 
     Examples
     --------
@@ -99,13 +101,19 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
 
     Parameters
     ----------
-    rho, epsilon : float
-        Zero or more, finite.
-    method : as for `zcdp_epsilon`
+    rho : float
+        The parameter of zero-concentrated differential privacy: zero or more, and finite. The rhos of several releases
+        from the same data add up.
+    epsilon : float
+        The epsilon of the guarantee: zero or more, and finite.
+    method : {"tight", "simple"}, default "tight"
+        By the conversion of Canonne, Kamath and Steinke, or by the looser ``epsilon = rho + 2 sqrt(rho ln(1/delta))``.
 
     References
     ----------
-    Canonne, Kamath and Steinke (2020), corollary 13; Bun and Steinke (2016), proposition 1.3.
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", corollary 13; Bun and Steinke
+    (2016), "Concentrated differential privacy: simplifications, extensions, and lower bounds", proposition 1.3, for the
+    simple one.
 
     Examples
     --------
@@ -139,13 +147,19 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
 
     Parameters
     ----------
-    epsilon : as everywhere, or 0
-    delta : as everywhere
-    method : as for `zcdp_epsilon`
+    epsilon : float
+        The epsilon of the guarantee: zero or more, and finite.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
+    method : {"tight", "simple"}, default "tight"
+        By the conversion of Canonne, Kamath and Steinke, or by the looser ``epsilon = rho + 2 sqrt(rho ln(1/delta))``.
 
     References
     ----------
-    As for `zcdp_epsilon`.
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", corollary 13; Bun and Steinke
+    (2016), "Concentrated differential privacy: simplifications, extensions, and lower bounds", proposition 1.3, for the
+    simple one.
 
     Examples
     --------

@@ -111,12 +111,13 @@ class PrivacyCost(Cost):
     Parameters
     ----------
     epsilon : float
-        Zero or more, finite.
-    delta : float, default 0
-        From 0 up to, but not including, 1.
-    relation : {"add/remove", "substitute"}, optional
-        The neighbouring relation: one row more or less, or one row replaced by another. None for the relation of a
-        sensitivity that the caller has stated. Costs of different relations do not add up.
+        The bound on the privacy loss: zero or more, and finite.
+    delta : float, default 0.0
+        The probability with which the bound may fail, from 0 up to, but not including, 1.
+    relation : str, optional
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
+        replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
+        relations do not add up.
 
     Notes
     -----
@@ -158,9 +159,14 @@ class ZcdpCost(Cost):
 
     Parameters
     ----------
-    rho : real number
-        From zero, finite; rounded up to a float.
-    delta, relation : as for `PrivacyCost`
+    rho : float
+        The parameter of zero-concentrated differential privacy: zero or more, and finite; rounded up to a float.
+    delta : float, default 0.0
+        The probability with which that guarantee may fail, from 0 up to, but not including, 1; rounded up to a float.
+    relation : str, optional
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
+        replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
+        relations do not add up.
 
     References
     ----------
@@ -184,9 +190,12 @@ class RenyiCost(Cost):
     Parameters
     ----------
     divergences : mapping of int to float
-        For each order, from 2, a bound on the divergence: from zero, finite, rounded up to a float. It is copied, and
-        the attribute is read-only.
-    relation : as for `PrivacyCost`
+        For each order, an integer of at least 2, a bound on the Rényi divergence of that order: zero or more, and
+        finite; rounded up to a float. There is at least one. The mapping is copied, and the attribute is read-only.
+    relation : str, optional
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
+        replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
+        relations do not add up.
 
     References
     ----------

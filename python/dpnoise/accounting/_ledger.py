@@ -51,12 +51,16 @@ _logger.addHandler(logging.NullHandler())
 class BudgetExceeded(Error):
     """A release would cost more than the remaining budget. Nothing was spent or drawn.
 
-    Attributes
+    A ledger makes the error, and its parameters are attributes of the same names.
+
+    Parameters
     ----------
-    cost, remaining : PrivacyCost, ZcdpCost or RenyiCost
-        The cost of the release, and the remaining budget, in the measure of the ledger.
-    path : Path
-        The file of the ledger; ``Path(":memory:")`` for one in memory.
+    cost : PrivacyCost, ZcdpCost or RenyiCost
+        The cost of the release, in the measure of the ledger.
+    remaining : PrivacyCost, ZcdpCost or RenyiCost
+        The remaining budget, in the measure of the ledger.
+    path : pathlib.Path
+        The file of the ledger; ``Path(":memory:")`` for a ledger in memory.
     """
 
     __module__ = "dpnoise"
@@ -76,20 +80,22 @@ class BudgetExceeded(Error):
 
 @dataclass(frozen=True)
 class LedgerEntry(Generic[AnyCost]):
-    """One spend.
+    """A spend of a ledger, as `Ledger.entries` lists it.
 
     Attributes
     ----------
     number : int
-        1 for the first spend of a ledger, then 2, and so on.
-    time : datetime
-        When it was recorded, in UTC.
+        The number of the spend: 1 for the first spend of a ledger, then 2, and so on.
+    time : datetime.datetime
+        When the spend was recorded, in UTC.
     label : str
         The spender's name for the release.
     mechanism : str
         The call that makes the mechanism; empty when only a cost was spent.
-    cost, total : PrivacyCost, ZcdpCost or RenyiCost
-        What was spent, and the total after this spend, in the measure of the ledger.
+    cost : PrivacyCost, ZcdpCost or RenyiCost
+        The cost that was spent, in the measure of the ledger.
+    total : PrivacyCost, ZcdpCost or RenyiCost
+        The total of all spends up to this one, in the measure of the ledger.
     """
 
     number: int
@@ -111,28 +117,32 @@ class Ledger(ByName, Generic[AnyCost]):
 
     Parameters
     ----------
-    path : path-like
+    path : str or os.PathLike
         The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
         While a spend is written, and after a kill during that, a file with ``-journal`` appended to the name is beside
         it and belongs to it. An empty file with ``-lock`` appended stays there: whoever uses the ledger locks it. The
         text ``":memory:"`` makes a ledger without a file, which ends with its object: it is for trying things out, and
         for this process alone, with all its threads.
-    epsilon, rho : float, optional
-        The budget; one of them is required to make a ledger. For an existing ledger it must equal the ledger's budget.
-        ``epsilon``, zero or more, is a budget of epsilon and delta, and epsilons and deltas add up. ``rho``, positive,
-        is a budget of zero-concentrated differential privacy, in which many small releases and Gaussian noise cost
-        less; `zcdp_rho` gives the rho for an epsilon and a delta.
-    delta : float, default 0
-        The budget of delta, from 0 and below 1.
+    epsilon : float, optional
+        The budget of a ledger of epsilon and delta, in which epsilons and deltas add up: zero or more, and finite. A
+        new ledger needs either ``epsilon`` or ``rho``; for an existing ledger what is given must equal its budget.
+    delta : float, optional
+        The budget of delta, from 0 and below 1; 0 by default. It is given together with ``epsilon`` or ``rho``.
+    rho : float, optional
+        The budget of a ledger of zero-concentrated differential privacy, in which many small releases and Gaussian
+        noise cost less: positive and finite. `zcdp_rho` gives the rho for an epsilon and a delta.
     orders : iterable of int, optional
-        Makes a budget of Rényi divergences: up to 64 orders from 2 to 1024. All releases together are ``(epsilon,
-        delta)``-differentially private, for a positive delta that the orders share. It grants as long as the
-        divergences of one order stay within what implies epsilon with that order's share of delta.
+        The orders of a budget of Rényi divergences: up to 64 different ones, from 2 to 1024, together with ``epsilon``
+        and a positive ``delta``, which the orders share. All releases together are ``(epsilon, delta)``-differentially
+        private. The ledger grants as long as the divergences of one order stay within what implies epsilon with that
+        order's share of delta.
     odometer_delta : float, optional
-        For a budget of rho: the probability with which `odometer` may fail. It is chosen when the ledger is made.
-    relation : {"add/remove", "substitute"}, optional
-        The neighbouring relation; by default "add/remove" for a new ledger. A ledger keeps its relation, and grants
-        only costs for it.
+        The probability with which `odometer` may fail, for a budget of rho: above 0 and below 1 - ``delta``. It is
+        chosen when the ledger is made.
+    relation : str, optional
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person. By default
+        `"add/remove"` for a new ledger. A ledger keeps its relation, and grants only costs for it.
 
     Attributes
     ----------
@@ -140,8 +150,12 @@ class Ledger(ByName, Generic[AnyCost]):
         The file; ``Path(":memory:")`` if there is none.
     relation : str
         The neighbouring relation.
-    budget, spent, remaining : PrivacyCost, ZcdpCost or RenyiCost
-        The budget of the ledger, the part that has been spent, and the part that remains, in the ledger's own measure.
+    budget : PrivacyCost, ZcdpCost or RenyiCost
+        The budget that the ledger was made with, in its measure.
+    spent : PrivacyCost, ZcdpCost or RenyiCost
+        The total of all spends, in the measure of the ledger.
+    remaining : PrivacyCost, ZcdpCost or RenyiCost
+        The part of the budget that remains, in the measure of the ledger.
 
     Raises
     ------
@@ -258,7 +272,13 @@ class Ledger(ByName, Generic[AnyCost]):
 
     @classmethod
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger[Any]:
-        """Open an existing ledger read-only: `spend` and `release` raise `LedgerError`."""
+        """Open an existing ledger read-only: `spend` and `release` raise `LedgerError`.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file of the ledger, which exists.
+        """
         ledger = cls.__new__(cls)
         ledger._open(LedgerFile(path, readonly=True))
         return ledger
@@ -330,7 +350,7 @@ class Ledger(ByName, Generic[AnyCost]):
             The cost to spend, for the ledger's neighbouring relation; for a mechanism the cost of one release. It is
             converted to the ledger's measure, exactly or rounded up. A ledger of epsilon takes what has an epsilon
             and a delta; a ledger of rho that too, and a rho; a ledger of Rényi orders all but what has a delta.
-        label : str, optional
+        label : str, default ""
             A name for the release. It is recorded, so it must not be private.
 
         Raises
@@ -382,13 +402,17 @@ class Ledger(ByName, Generic[AnyCost]):
 
         Parameters
         ----------
-        mechanism : a mechanism of dpnoise
-            With a method ``release`` of one value or array.
+        mechanism : Mechanism
+            A mechanism or query of dpnoise, whose method ``release`` takes one value or array.
+        x : object
+            The data, as the mechanism's ``release`` takes them.
+        label : str, default ""
+            A name for the release. It is recorded, so it must not be private.
 
         Raises
         ------
         BudgetExceeded, LedgerError
-            As for `spend`. Nothing is drawn then.
+            When `spend` raises it. Nothing is drawn then.
         ParameterError, TypeError
             When the mechanism refuses ``x``. Nothing is spent or drawn then.
         """

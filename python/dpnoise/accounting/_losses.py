@@ -120,7 +120,7 @@ class PrivacyLoss(ABC):
         Parameters
         ----------
         sample_rate : float
-            Above 0 and at most 1.
+            The probability of each person to be in the sample, from 2**-1022 to 1.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class PrivacyLoss(ABC):
         Parameters
         ----------
         count : int
-            The number of releases.
+            The number of releases, at least 1.
         """
         return RepeatedLoss(self, count)
 
@@ -144,12 +144,12 @@ class PrivacyLoss(ABC):
         """Bound the Rényi divergence of an order, rounded up.
 
         Without a failure, every mechanism of this ``epsilon`` has at most the divergence of randomised response,
-        ``ln(cosh((order - 1/2) * epsilon) / cosh(epsilon / 2)) / (order - 1)``.
+        ``ln(cosh((order - 1/2) * epsilon) / cosh(epsilon / 2)) / (order - 1)``. A loss of a kind of noise has less.
 
         Parameters
         ----------
         order : float
-            Above 1.
+            The order of the divergence, above 1 and finite.
         """
         order, most = _order(order), _upward(Fraction(self.epsilon))
         if not _LEAST < order * self.epsilon < _MOST:
@@ -166,7 +166,8 @@ class PrivacyLoss(ABC):
 
         Parameters
         ----------
-        count : as for `repeated`
+        count : int
+            The number of releases, at least 1.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class ApproximateLoss(PrivacyLoss):
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
 
     def pld(self, count: int) -> Any:
-        """Put two losses on the points of the grid around them."""
+        # Two losses are put on the points of the grid around them.
         times = self._checked(count)
         end = self.epsilon / _INTERVAL
         points = np.unique([math.floor(-end), math.ceil(-end), math.floor(end), math.ceil(end)])
@@ -214,7 +215,7 @@ class BoundedRangeLoss(PrivacyLoss):
     Parameters
     ----------
     epsilon : float
-        The length of the interval; positive.
+        The length of the interval: positive and finite.
 
     References
     ----------
@@ -229,12 +230,12 @@ class BoundedRangeLoss(PrivacyLoss):
         return min(_upward(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
 
     def divergence(self, order: float) -> float:
-        """Return the divergence of randomised response, or ``order * rho`` if that is less."""
+        # The divergence of randomised response, or order * rho if that is less.
         order = _order(order)
         return min(_upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
     def pld(self, count: int) -> Any:
-        """Take the envelope of all pairs of two outcomes whose losses are epsilon apart."""
+        # The envelope of all pairs of two outcomes whose losses are epsilon apart.
         times = self._checked(count)
         end = math.ceil(self.epsilon / _INTERVAL)
         points = np.arange(-end, end + 1)
@@ -252,11 +253,12 @@ class LaplaceLoss(PrivacyLoss):
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The ratio of the sensitivity to the scale of the noise: positive and finite.
     sensitivity : int
-        In the L1 norm, in steps of the grid; positive.
-    sample_rate : float, default 1
-        The sampling rate of `sampled`.
+        The sensitivity in the L1 norm, in steps of the grid; at least 1.
+    sample_rate : float, default 1.0
+        The probability of each person to be in the sample that is released from, from 2**-1022 to 1.
     """
 
     epsilon: float
@@ -264,11 +266,10 @@ class LaplaceLoss(PrivacyLoss):
     sample_rate: float = 1.0
 
     def sampled(self, sample_rate: float) -> PrivacyLoss:
-        """Keep the distribution, for dp-accounting to sample."""
-        return replace(self, sample_rate=sample_rate)
+        return replace(self, sample_rate=sample_rate)  # dp-accounting samples the distribution
 
     def divergence(self, order: float) -> float:
-        """Return the Rényi divergence of Laplace noise (Mironov 2017, proposition 6)."""
+        # The Rényi divergence of Laplace noise (Mironov 2017, proposition 6).
         order = _order(order)
         if self.sample_rate < 1:
             return super().sampled(self.sample_rate).divergence(order)
@@ -294,11 +295,16 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
     Parameters
     ----------
-    epsilon, sensitivity, sample_rate : as for `LaplaceLoss`
+    epsilon : float
+        The ratio of the sensitivity to the scale of the noise: positive and finite.
+    sensitivity : int
+        The sensitivity in the L1 norm, in steps of the grid; at least 1.
+    sample_rate : float, default 1.0
+        The probability of each person to be in the sample that is released from, from 2**-1022 to 1.
     """
 
     def divergence(self, order: float) -> float:
-        """Sum three geometric series."""
+        # The sum of three geometric series.
         order = _order(order)
         if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
             return super().divergence(order)
@@ -311,7 +317,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
             return above(loss + mean.ln() / (alpha - 1))
 
     def pld(self, count: int) -> Any:
-        """Enumerate the noise, unless it has too many steps."""
+        # The noise is enumerated, unless it has too many steps.
         if self.sensitivity > _ENUMERABLE:
             return super().pld(count)
         times = self._checked(count)
@@ -329,10 +335,12 @@ class DiscreteGaussianLoss(PrivacyLoss):
     Parameters
     ----------
     sigma : float
-        The parameter of the noise in each value, nearly its standard deviation, in steps; positive.
+        The parameter of the noise in each value, nearly its standard deviation, in steps of the grid: positive and
+        finite.
     sensitivity : float
-        In the L2 norm, in steps; positive.
-    sample_rate : as for `LaplaceLoss`
+        The sensitivity in the L2 norm, in steps of the grid: positive and finite.
+    sample_rate : float, default 1.0
+        The probability of each person to be in the sample that is released from, from 2**-1022 to 1.
     rounded : bool, default False
         Whether rounding adds steps to the sensitivity of arrays, whose noise then grows by the same factor or more.
     """
@@ -360,8 +368,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
 
     def sampled(self, sample_rate: float) -> PrivacyLoss:
-        """Keep the distribution, for dp-accounting to sample."""
-        return replace(self, sample_rate=sample_rate)
+        return replace(self, sample_rate=sample_rate)  # dp-accounting samples the distribution
 
     @property
     def rho(self) -> float:
@@ -369,10 +376,8 @@ class DiscreteGaussianLoss(PrivacyLoss):
         return _upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
 
     def divergence(self, order: float) -> float:
-        """Return ``order * rho``, and for a sample the divergence of Mironov, Talwar and Zhang (2019), section 3.3.
-
-        That is a finite sum for whole orders; for others, and those above 2**10, dp-accounting computes it.
-        """
+        # For a sample it is the divergence of Mironov, Talwar and Zhang (2019), section 3.3: a finite sum for whole
+        # orders; for others, and those above 2**10, dp-accounting computes it.
         order, variance = _order(order), Fraction(self.sigma) ** 2
         all_data = _upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
@@ -395,7 +400,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
             return above(total.ln() / (Decimal(order) - 1))
 
     def pld(self, count: int) -> Any:
-        """Enumerate the noise of a single value, or take continuous noise."""
+        # The noise of a single value is enumerated; otherwise it is taken as continuous.
         times = self._checked(count)
         if self._enumerable:
             scalar = _distribution("discrete_gaussian", self.sigma, self.sample_rate, use_connect_dots=True)
