@@ -34,8 +34,9 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     x : array_like
         Finite numbers. Integers beyond 2**53 count as the nearest double.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has one value more, and the number n of values is private; empty data have
-        no median, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
+        Which data sets are neighbours: `"add/remove"`: one value is added or removed, and the number n of values is
+        private; `"substitute"`: one value is replaced, and n is public. A value is a person. Under `"add/remove"` empty
+        data have no median, and a distance of 0.
 
     Returns
     -------
@@ -73,8 +74,11 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     Parameters
     ----------
     x : array_like
-        All finite numbers, all texts, all bytes or all booleans.
-    relation : as for `median_distance`
+        The values: all finite numbers, all texts, all bytes or all booleans.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one value is added or removed, and the number n of values is
+        private; `"substitute"`: one value is replaced, and n is public. A value is a person. Under `"add/remove"` empty
+        data have no mode, and a distance of 0.
 
     Returns
     -------
@@ -116,8 +120,8 @@ def iqr_distance(x: Any, discretization: int = 1, *, base: float = 2.0) -> int:
     x : array_like
         Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
     discretization : {1, 2}, default 1
-        Which intervals: 1 for [k, k + 1), 2 for [k - 1/2, k + 1/2).
-    base : float, default 2
+        The choice of intervals: 1 for [k, k + 1), 2 for [k - 1/2, k + 1/2).
+    base : float, default 2.0
         The base of the logarithm, from ``1 + 2**-6`` to ``2**10``. The limits of the intervals are exact: the smallest
         doubles from a power of the base, or of its square root, on.
 

@@ -90,8 +90,10 @@ class StableMechanism(Mechanism):
         Parameters
         ----------
         x : object
-            The data, as for `release`.
-        rng : as everywhere
+            The data, which `release` takes.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------

@@ -31,9 +31,11 @@ class StableValue(StableMechanism):
 
     Parameters
     ----------
-    epsilon, delta : float
-        Epsilon is from 2**-40 to 2**40. Delta is between 0 and 1, and should be much smaller than one over the number
-        of people.
+    epsilon : float
+        The privacy parameter: from 2**-40 to 2**40.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
 
     References
     ----------
@@ -66,7 +68,9 @@ class StableValue(StableMechanism):
             The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
             neighbours and is 0 or less if any neighbour has a different answer. The neighbouring relation is the one
             for which this holds.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
         """
         return self._attempt(x, rng).value
 
@@ -128,13 +132,14 @@ class StableMedian(StableStatistic):
     Parameters
     ----------
     epsilon : float
-        From 2**-40 to 2**40.
+        The privacy parameter: from 2**-40 to 2**40.
     delta : float
-        Between 0 and 1. It should be much smaller than 1/n for n values. Under "substitute", a delta of 1/n or more
-        causes a warning; under "add/remove" a warning would reveal n.
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than 1/n, for n values. Under
+        `"substitute"`, a delta of 1/n or more causes a warning; under `"add/remove"` a warning would reveal n.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has one value more, and the number n of values is private; for empty data
-        the result is always None. "substitute": neighbours differ in one value, and n is public.
+        Which data sets are neighbours: `"add/remove"`: one value is added or removed, and the number n of values is
+        private; `"substitute"`: one value is replaced, and n is public. A value is a person. Under `"add/remove"` the
+        result for empty data is always None.
 
     References
     ----------
@@ -155,8 +160,10 @@ class StableMedian(StableStatistic):
         Parameters
         ----------
         x : array_like
-            Finite numbers. Integers beyond 2**53 count as the nearest double.
-        rng : as everywhere
+            The values, all finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -193,7 +200,15 @@ class StableMode(StableStatistic):
 
     Parameters
     ----------
-    epsilon, delta, relation : as for `StableMedian`
+    epsilon : float
+        The privacy parameter: from 2**-40 to 2**40.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than 1/n, for n values. Under
+        `"substitute"`, a delta of 1/n or more causes a warning; under `"add/remove"` a warning would reveal n.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one value is added or removed, and the number n of values is
+        private; `"substitute"`: one value is replaced, and n is public. A value is a person. Under `"add/remove"` the
+        result for empty data is always None.
 
     References
     ----------
@@ -211,18 +226,31 @@ class StableMode(StableStatistic):
     def release(self, x: Any, *, rng: Rng = None) -> Any:
         """Release the most frequent value, if it is stable.
 
-        Errors, warnings and running time are as for `StableMedian.release`.
+        The running time depends on the data.
 
         Parameters
         ----------
         x : array_like
-            All finite numbers, all texts, all bytes or all booleans.
-        rng : as everywhere
+            The values: all finite numbers, all texts, all bytes or all booleans.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
         object or None
             The mode, a value of the data, or None when the test failed. A whole number is an int, whatever its dtype.
+
+        Raises
+        ------
+        ParameterError
+            When `x` has a missing or infinite value or, under "substitute", is empty. The error reveals that a value is
+            missing or infinite: first replace such values, by a rule that looks at one value at a time.
+
+        Warns
+        -----
+        UserWarning
+            When `delta` is at least 1/n for n values, under "substitute".
         """
         return self._attempt(x, rng).value
 

@@ -30,8 +30,8 @@ class ProposeTestRelease(StableMechanism):
     Parameters
     ----------
     propose : float or callable
-        The bound, positive and finite; or ``propose(n)``, which returns it for the number of rows, ``len(data)``. Then
-        n is public, and neighbours must have equally many rows.
+        The proposed bound, positive and finite; or ``propose(n)``, which returns it for the number of rows,
+        ``len(data)``. Then n is public, and neighbours must have equally many rows.
     distance : callable
         ``distance(data, bound)``, an int: how many rows have to change until the local sensitivity is above the bound,
         0 if it already is. A smaller number may be returned if it changes by at most 1 between neighbours. Less than 0
@@ -40,8 +40,10 @@ class ProposeTestRelease(StableMechanism):
         ``answer(data, bound, epsilon)``: the answer with noise. For two neighbours whose exact answers differ by at
         most `bound`, its distributions must be epsilon-indistinguishable, for the epsilon that it is given.
     epsilon : float
-        From 2**-39 to 2**40.
-    delta : as for `StableValue`
+        The privacy parameter, of the test and the answer together: from 2**-39 to 2**40.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
 
     Notes
     -----
@@ -119,7 +121,9 @@ class ProposeTestRelease(StableMechanism):
         ----------
         data : object
             The argument of `distance` and `answer`.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------

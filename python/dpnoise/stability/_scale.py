@@ -42,11 +42,12 @@ class StableScale(StableMechanism):
     Parameters
     ----------
     epsilon : float
-        The total, from 2**-38 to 2**40: a quarter for each of two tests, and a quarter for each of two releases, of
-        which only one is made.
+        The privacy parameter, from 2**-38 to 2**40: a quarter for each of two tests, and a quarter for each of two
+        releases, of which only one is made.
     delta : float
-        The total, from 2**-1021 up to, but not including, 1: half for each test. It should be much smaller than 1 / n.
-    base : float, default 2
+        The privacy parameter, from 2**-1021 up to, but not including, 1: half for each test. Choose it much smaller
+        than 1/n, for n values.
+    base : float, default 2.0
         The base of the logarithms, from ``1 + 2**-6`` to ``2**10``, chosen without looking at the values. The book has
         ``1 + 1 / ln(n)``: a smaller base gives a more accurate release, and needs more values to give one.
 
@@ -115,8 +116,10 @@ class StableScale(StableMechanism):
         Parameters
         ----------
         x : array_like
-            Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
-        rng : as everywhere
+            The values, two or more finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -127,7 +130,8 @@ class StableScale(StableMechanism):
         Raises
         ------
         ParameterError
-            When `x` has fewer than two values, or has a missing or infinite one; as for `StableMedian.release`.
+            When `x` has fewer than two values, or has a missing or infinite one. The error reveals that: first replace
+            such values, by a rule that looks at one value at a time.
         """
         return self._attempt(x, rng).value  # type: ignore[no-any-return]
 

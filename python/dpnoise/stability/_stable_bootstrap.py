@@ -56,13 +56,14 @@ class StableBootstrap(StableMechanism):
         int. Subsets on which the function raises, or returns something else, count together as having no value, which
         is never released.
     epsilon : float
-        The total, below 32 ln(1/delta) and above ln(n/delta) ln(1/delta) 2**-25.
+        The privacy parameter: from 2**-40, below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25 for n rows.
     delta : float
-        The total, between 0 and 1. It should be much smaller than 1/n for n rows.
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than 1/n, for n rows.
     processes : int, optional
-        How many processes call a callable; when not given, this one does. With more than one they are spawned: the
-        callable must be a function that they can import, and a script needs ``if __name__ == "__main__":``. A subset
-        on which three processes died counts as one on which the function raised.
+        The number of processes that call a callable ``f``, from 1 to 2**15 - 1; by default this process does. Native
+        functions take none. With more than one they are spawned: the callable must be a function that they can import,
+        and a script needs ``if __name__ == "__main__":``. A subset on which three processes died counts as one on which
+        the function raised.
     allow_long : bool, default False
         Whether to start when the estimated time is more than an hour.
 
@@ -134,11 +135,14 @@ class StableBootstrap(StableMechanism):
         Parameters
         ----------
         data : array, list, data frame or series
-            The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
-            rows.
+            The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least
+            ``64 ln(1/delta) / epsilon`` rows.
         threads : int, optional
-            For native functions only.
-        rng : as everywhere
+            The number of threads that a native function takes, at least 1; by default all cores that the process may
+            use. It does not change the result's distribution. It must be None for a callable ``f``.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Raises
         ------
@@ -151,9 +155,26 @@ class StableBootstrap(StableMechanism):
         return self._attempt(data, rng, threads).value
 
     def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Release:
-        """Release the commonest value, or give the public reason for a refusal: `StableMechanism.attempt`.
+        """Release the commonest value, or give the public reason for a refusal.
 
-        The parameters are as for `release`.
+        A call is one release, and costs as much. `release` says which errors and warnings there are.
+
+        Parameters
+        ----------
+        data : array, list, data frame or series
+            The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least
+            ``64 ln(1/delta) / epsilon`` rows.
+        threads : int, optional
+            The number of threads that a native function takes, at least 1; by default all cores that the process may
+            use. It does not change the result's distribution. It must be None for a callable ``f``.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        Release
+            The result of `release` as ``value``, and the public reason for a refusal as ``refusal``.
         """
         return self._attempt(data, rng, threads)
 

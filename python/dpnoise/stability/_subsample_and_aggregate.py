@@ -33,14 +33,14 @@ class SubsampleAndAggregate(StableMechanism):
     Parameters
     ----------
     f : callable
-        Called with a block of rows in random order, in the same kind of container as the data: a list for a tuple, a
-        NumPy array for a tensor. Blocks of arrays, tables and columns are rebuilt from their own rows (see the notes).
-        Its answer must depend on the block only: if it kept state between calls, one row could change the answers of
-        several blocks. A global random generator is such a state, as in an estimator of scikit-learn with
+        The function, called with a block of rows in random order, in the same kind of container as the data: a list for
+        a tuple, a NumPy array for a tensor. Blocks of arrays, tables and columns are rebuilt from their own rows (see
+        the notes). Its answer must depend on the block only: if it kept state between calls, one row could change the
+        answers of several blocks. A global random generator is such a state, as in an estimator of scikit-learn with
         ``random_state=None``: give it a number, or a generator that ``f`` makes. The order of a set of texts, which
         differs between processes, is another.
     blocks : int
-        How many, from 1 to the number of rows.
+        The number of blocks, from 1 to the number of rows.
     aggregate : str
         How the answers are aggregated.
 
@@ -49,25 +49,27 @@ class SubsampleAndAggregate(StableMechanism):
         - "median": for numbers, clamped to ``bounds``, by the exponential mechanism.
         - "noisy_max": the commonest of the ``candidates``, by report noisy max.
         - "mode": the exact commonest answer, or None if the vote is too close. Needs ``delta``.
-    bounds : (float, float) or sequence of d of them, optional
+    bounds : pair of float or sequence of d pairs, optional
         The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
-        numbers, and each coordinate is aggregated at epsilon / d. They must be public, not looked up in the data.
+        numbers, and each coordinate is aggregated at epsilon / d. Never take them from the data.
     candidates : sequence, optional
         The possible answers of ``f``, for "noisy_max" only: public, hashable and all different.
     epsilon : float
-        The total, positive and finite.
+        The privacy parameter of a release: positive and finite.
     delta : float, optional
-        The total, between 0 and 1, for "mode" only.
+        The privacy parameter of a release, for "mode" only: between 0 and 1, both excluded. Choose it much smaller than
+        one over the number of rows.
     alpha : float, optional
-        Which part of the answers is trimmed at each end, below 1/2: rounded down to a number of answers, at least one.
-        For the trimmed and the winsorized mean only.
+        The part of the answers that is trimmed at each end, above 0 and below 1/2: rounded down to a number of answers,
+        at least one. For the trimmed and the winsorized mean only.
     default : object, optional
-        What counts as the answer of a block without one: a block on which ``f`` raises, or returns NaN, an infinity,
-        another shape or no candidate. By default it is the middle of the bounds; for "noisy_max" and "mode", a vote for
-        no outcome.
+        The value that counts as the answer of a block without one: a block on which ``f`` raises, or returns NaN, an
+        infinity, another shape or no candidate. By default it is the middle of the bounds; for "noisy_max" and "mode",
+        a vote for no outcome.
     processes : int, default 1
-        How many processes call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a function that
-        they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is replaced.
+        The number of processes that call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a
+        function that they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is
+        replaced.
 
     Notes
     -----
@@ -174,7 +176,9 @@ class SubsampleAndAggregate(StableMechanism):
             The rows, at least as many as blocks, along the first dimension of a NumPy array; pandas, polars and Arrow
             are taken by position. Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns
             of dtype object may hold any objects.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
