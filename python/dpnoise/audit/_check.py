@@ -57,17 +57,28 @@ def check(
     Parameters
     ----------
     mechanism : callable or object with a method ``release`` or ``perturb``
-        As for `epsilon_lower_bound`; a mechanism that takes databases is called with a `Database`.
+        A mechanism of any library. It is called with an input and returns an outcome: a number, an array, a text, None,
+        or a sequence, set or mapping of them. Calls must be independent of each other. A protocol of `dpnoise.local`
+        randomises one value. A mechanism that takes databases is called with a `Database`.
     x, x_prime : Database or object
         Two neighbouring inputs. Databases are refused unless they are neighbours; for other inputs the caller must
         ensure it.
-    epsilon, delta : float, optional
-        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism, or a delta of 0 if it has none.
-    relation : str, default "add/remove"
-        Which databases are neighbours: ``"add/remove"`` or ``"substitute"``.
+    n : int
+        The number of releases of each input, from 100 to 2**40 - 1.
+    epsilon : float, optional
+        The claimed epsilon: zero or more, and finite. By default the attribute ``epsilon`` of the mechanism.
+    delta : float, optional
+        The claimed delta, from 0 up to, but not including, 1. By default the attribute ``delta`` of the mechanism, or 0
+        if it has none.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which databases are neighbours: `"add/remove"`: one record is added or removed; `"substitute"`: one record is
+        replaced. Other inputs are not compared.
     level : float, default 0.95
-        Between 0 and 1: a true claim is refuted with a probability of at most 1 minus this.
-    n, vectorized : as for `epsilon_lower_bound`
+        The probability with which the bound holds: between 0 and 1, both excluded. A true claim is refuted with a
+        probability of at most 1 - ``level``.
+    vectorized : bool, default False
+        Whether the mechanism takes an array of inputs, one for each row, and returns as many independent outcomes. It
+        is called with blocks of up to 65,536 rows then, which is faster.
 
     Returns
     -------

@@ -25,8 +25,8 @@ class Database:
 
     Parameters
     ----------
-    records : iterable of hashable
-        One for each person. Use `from_counts` if you have counts.
+    records : iterable of hashable, default ()
+        The records, one for each person. `from_counts` takes their numbers instead.
 
     References
     ----------
@@ -49,7 +49,13 @@ class Database:
 
     @classmethod
     def from_counts(cls, counts: Mapping[Any, int]) -> Database:
-        """Make a database from the number of records of each kind, zero or more."""
+        """Make a database from the number of records of each kind, zero or more.
+
+        Parameters
+        ----------
+        counts : mapping of hashable to int
+            The number of records of each kind: zero or more, and below 2**63.
+        """
         database = cls()
         checked = {record: integer(count, "every count", _COUNTS) for record, count in counts.items()}
         database._counts = MappingProxyType({record: count for record, count in checked.items() if count})
@@ -61,7 +67,13 @@ class Database:
         return self._counts
 
     def count(self, record: Hashable) -> int:
-        """Return the number of records of one kind, zero if there are none."""
+        """Return the number of records of one kind, zero if there are none.
+
+        Parameters
+        ----------
+        record : hashable
+            The kind of record that is counted.
+        """
         return self._counts.get(record, 0)
 
     def histogram(self, universe: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -70,7 +82,7 @@ class Database:
         Parameters
         ----------
         universe : sequence of hashable, length k
-            All possible records, each once.
+            The universe: all possible records, each once.
         """
         if len(set(universe)) != len(universe):
             raise ParameterError("universe must list every possible record once, but one is repeated")
@@ -79,17 +91,37 @@ class Database:
         return np.array([self.count(record) for record in universe], np.int64)
 
     def add(self, record: Hashable) -> Database:
-        """Return the neighbour that has one record more, of any kind."""
+        """Return the neighbour that has one record more, of any kind.
+
+        Parameters
+        ----------
+        record : hashable
+            The record that is added, of any kind.
+        """
         return self._changed(Counter({record: 1}))
 
     def remove(self, record: Hashable) -> Database:
-        """Return the neighbour that lacks one of the records."""
+        """Return the neighbour that lacks one of the records.
+
+        Parameters
+        ----------
+        record : hashable
+            The record that is removed, one of the database.
+        """
         if not self.count(record):
             raise ParameterError("record must be in the database to be removed")
         return self._changed(Counter({record: -1}))
 
     def substitute(self, record: Hashable, other: Hashable) -> Database:
-        """Return the neighbour in which one of the records is replaced by another."""
+        """Return the neighbour in which one of the records is replaced by another.
+
+        Parameters
+        ----------
+        record : hashable
+            The record that is replaced, one of the database.
+        other : hashable
+            The record that takes its place, of any kind.
+        """
         return self.remove(record).add(other)
 
     def _changed(self, by: Counter[Hashable]) -> Database:
@@ -119,10 +151,12 @@ def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/rem
 
     Parameters
     ----------
-    relation : str, default "add/remove"
-        ``"add/remove"``: one has at most one record more than the other, and has all of its records: a distance of at
-        most 1 (Dwork and Roth). ``"substitute"``: they are of the same size, and at most one record of them differs: a
-        distance of 0 or 2.
+    x, x_prime : Database
+        The two databases.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which databases are neighbours: `"add/remove"`: one has at most one record more than the other, and has all of
+        its records: a distance of at most 1 (Dwork and Roth). `"substitute"`: they are of the same size, and at most
+        one record of them differs: a distance of 0 or 2.
 
     Examples
     --------

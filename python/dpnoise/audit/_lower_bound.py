@@ -46,14 +46,17 @@ class EpsilonLowerBound(Report):
         An outcome in which the event occurs.
     likelier_under : str
         The input that makes the event likelier: ``"x"`` or ``"x_prime"``.
-    trials, hits, hits_prime : int
-        The number of counted releases of each input, and the numbers of counted releases of ``x`` and of ``x_prime`` in
-        which the event occurred; these are not the releases that selected the event.
+    trials : int
+        The number of counted releases of each input; these are not the releases that selected the event.
+    hits, hits_prime : int
+        The numbers of counted releases of ``x`` and of ``x_prime`` in which the event occurred.
     p, q : float
         Probabilities of the event, p under the input that makes it likelier, with the smallest (p - delta) / q that the
         counts do not exclude.
-    edges, counts, counts_prime : tuple
-        A histogram of the statistic of the event: ``len(counts) + 1`` edges, and the numbers of outcomes between them.
+    edges : tuple of float
+        The edges of a histogram of the statistic of the event: one more than there are ``counts``.
+    counts, counts_prime : tuple of int
+        The numbers of outcomes of ``x`` and of ``x_prime`` between the edges.
     """
 
     epsilon: float
@@ -113,16 +116,16 @@ def epsilon_lower_bound(
     Parameters
     ----------
     mechanism : callable or object with a method ``release`` or ``perturb``
-        Of any library. It is called with an input and returns an outcome: a number, an array, a text, None, or a
-        sequence, set or mapping of them. Calls must be independent of each other. A protocol of `dpnoise.local`
+        A mechanism of any library. It is called with an input and returns an outcome: a number, an array, a text, None,
+        or a sequence, set or mapping of them. Calls must be independent of each other. A protocol of `dpnoise.local`
         randomises one value.
     x, x_prime : object
         Two neighbouring inputs. A mechanism must not change them.
     n : int
-        The number of releases of each input; at least 100.
+        The number of releases of each input, from 100 to 2**40 - 1.
     level : float, default 0.95
-        The least probability that the bound is true, between 0 and 1.
-    delta : float, default 0
+        The probability with which the bound holds: between 0 and 1, both excluded.
+    delta : float, default 0.0
         The delta of the guarantee, from 0 up to, but not including, 1.
     vectorized : bool, default False
         Whether the mechanism takes an array of inputs, one for each row, and returns as many independent outcomes. It

@@ -32,10 +32,10 @@ class Report(Record, ABC):
 
         Parameters
         ----------
-        path : path-like, optional
+        path : str or os.PathLike, optional
             The file of the picture: ``.png``, ``.svg`` or ``.pdf``. Without it a notebook shows the picture.
         ax : matplotlib.axes.Axes, optional
-            What to draw on instead of a new figure. It is given without ``path``.
+            The axes to draw on instead of a new figure. It is given without ``path``.
         """
         with plots.chart(path, ax=ax) as axes:
             self._draw(axes)

@@ -30,11 +30,11 @@ class SelfAudit(Report):
     refuted : bool
         Whether any claim is refuted.
     names : tuple of str
-        The mechanisms.
+        The names of the mechanisms.
     checks : tuple of Check
         The claim and the bound of each mechanism.
     seconds : tuple of float
-        How long each one took.
+        The time that each mechanism took, in seconds.
     """
 
     epsilon: float
@@ -80,11 +80,13 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
 
     Parameters
     ----------
-    epsilon : float, default 1
+    epsilon : float, default 1.0
         The epsilon of the mechanisms: positive, and in the range of all of them.
-    n : as for `check`
+    n : int, default 100000
+        The number of releases of each input, from 100 to 2**40 - 1, for each mechanism.
     level : float, default 0.999999
-        Between 0 and 1: the probability that no true claim is refuted is at least this, for all mechanisms together.
+        The probability with which no true claim is refuted, for all mechanisms together: between 0 and 1, both
+        excluded.
 
     Returns
     -------

@@ -28,6 +28,12 @@ class LowOrderBits(Check):
 
     Attributes
     ----------
+    claimed_epsilon : float
+        The claimed epsilon; the bound has the delta of the claim.
+    refuted : bool
+        Whether the bound is above the claim: then the attack succeeds.
+    bound : EpsilonLowerBound
+        The result of the experiment.
     scale : float or None
         The scale of Laplace noise with which supports were compared; None if they were not.
     """
@@ -63,18 +69,23 @@ def low_order_bits(
     ----------
     mechanism : callable or object with a method ``release``
         A mechanism of any library that is called with a number and returns one.
-    x, x_prime : float, default 0 and 1
-        Two neighbouring inputs.
+    x : float, default 0.0
+        An input.
+    x_prime : float, default 1.0
+        A neighbouring input.
     n : int, default 100000
-        The number of releases of each input; at least 100.
-    epsilon, delta : float, optional
-        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism.
+        The number of releases of each input, from 100 to 2**40 - 1.
+    epsilon : float, optional
+        The claimed epsilon: zero or more, and finite. By default the attribute ``epsilon`` of the mechanism.
+    delta : float, optional
+        The claimed delta, from 0 up to, but not including, 1. By default the attribute ``delta`` of the mechanism, or 0
+        if it has none.
     scale : float, optional
-        The scale of the noise; by default the attribute ``scale`` of the mechanism. Without a scale, supports are not
-        compared.
+        The scale of Laplace noise: positive and finite. By default the attribute ``scale`` of the mechanism. Without a
+        scale, supports are not compared.
     level : float, default 0.999999
-        Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
-        this.
+        The probability with which the attack does not succeed on a mechanism that keeps its claim: between 0 and 1,
+        both excluded.
     vectorized : bool, default False
         Whether the mechanism takes an array and adds independent noise to each element.
 

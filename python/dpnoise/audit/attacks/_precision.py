@@ -31,8 +31,8 @@ class Precision(Report):
         The claimed epsilon.
     refuted : bool
         Whether any of the bounds is above the claim.
-    neighbours : tuple of (x, x_prime)
-        The pairs of inputs.
+    neighbours : tuple of pairs of float
+        The pairs of inputs, ``x`` and ``x_prime``.
     bounds : tuple of EpsilonLowerBound
         The bound of each pair. They hold jointly at the requested level.
     """
@@ -86,11 +86,25 @@ def precision(
 
     Parameters
     ----------
+    mechanism : callable or object with a method ``release``
+        A mechanism of any library that is called with a number and returns one.
+    n : int, default 100000
+        The number of releases of each input, from 100 to 2**40 - 1, at each magnitude.
     sensitivity : float, optional
-        The distance of neighbours; by default the attribute ``sensitivity`` of the mechanism, or 1 if it has none.
-    magnitudes : sequence of float, optional
+        The distance of neighbours: positive and finite. By default the attribute ``sensitivity`` of the mechanism, or 1
+        if it has none.
+    magnitudes : sequence of float, default (0, 1, 1024, 1073741824, 1125899906842624)
         The magnitudes of the inputs, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
-    mechanism, n, epsilon, delta, level, vectorized : as for `low_order_bits`
+    epsilon : float, optional
+        The claimed epsilon: zero or more, and finite. By default the attribute ``epsilon`` of the mechanism.
+    delta : float, optional
+        The claimed delta, from 0 up to, but not including, 1. By default the attribute ``delta`` of the mechanism, or 0
+        if it has none.
+    level : float, default 0.999999
+        The probability with which the attack does not succeed on a mechanism that keeps its claim: between 0 and 1,
+        both excluded. The bounds at all magnitudes hold together.
+    vectorized : bool, default False
+        Whether the mechanism takes an array and adds independent noise to each element.
 
     Returns
     -------

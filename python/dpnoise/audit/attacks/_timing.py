@@ -32,19 +32,20 @@ class Timing(Report):
         Whether one of the two figures is more than 4.5 standard deviations from its value without a leak. A busy
         machine can cause that, too, and a short measurement can miss a leak: this is a measurement and not a proof.
     n : int
-        How many releases were timed. The slowest in a hundred are left out of the figures.
+        The number of releases that were timed. The slowest in a hundred are left out of the figures.
     welch_t : float
         The statistic of Welch's test between the times of the smaller and of the larger half of the noise, in standard
         deviations; positive if large noise takes longer.
     spearman : float
         The rank correlation of time and absolute noise, from -1 to 1.
     spearman_z : float
-        The same in standard deviations.
+        The rank correlation in standard deviations.
     mean_small, mean_large : float
-        The mean times of the two halves, in nanoseconds.
-    noise, times : tuple of float
-        For ten groups of equal size, from small to large noise: the mean absolute noise and the mean time in
-        nanoseconds.
+        The mean times of the smaller and of the larger half of the noise, in nanoseconds.
+    noise : tuple of float
+        The mean absolute noise of ten groups of equal size, from small to large noise.
+    times : tuple of float
+        The mean times of these groups, in nanoseconds.
     """
 
     suspicious: bool
@@ -84,13 +85,13 @@ def timing(
     Parameters
     ----------
     mechanism : callable or object with a method ``release``
-        It is called with a number and returns one, again and again. Of any library.
-    x : float, default 0
+        A mechanism of any library that is called with a number and returns one. It is called again and again.
+    x : float, default 0.0
         The input.
     n : int, default 20000
-        How many releases are timed; at least 100.
-    clock : callable, optional
-        Returns the time in nanoseconds; the machine's clock when not given.
+        The number of releases that are timed, from 100 to 2**40 - 1.
+    clock : callable, default time.perf_counter_ns
+        A function that returns the time in nanoseconds, an int.
 
     Returns
     -------
