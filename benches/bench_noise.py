@@ -46,7 +46,7 @@ def test_noise(race: Any, ours: Any, title: str, column: str) -> None:
     parameter = sampler.parameters[column]
     expected = sampler.moments(parameter)
     entrants = [
-        *ours(partial(sampler.draw, parameter, N), check(expected), N),
+        *ours(partial(sampler.draw, parameter, size=N), check(expected), N),
         *numpy_entrants(sampler, parameter),
         *peer_entrants(title, parameter, expected),
     ]
@@ -60,7 +60,7 @@ def test_noise(race: Any, ours: Any, title: str, column: str) -> None:
 )
 def test_a_fast_wrong_answer_is_refused(wrong: Any) -> None:
     sampler = noise.SAMPLERS["Discrete Laplace"]
-    samples, check_samples = sampler.draw(1, N), check(sampler.moments(1))
+    samples, check_samples = sampler.draw(1, size=N), check(sampler.moments(1))
     check_samples(samples)
     with pytest.raises(AssertionError):
         check_samples(wrong(samples))

@@ -38,7 +38,7 @@ MECHANISMS = {
     "discrete Gaussian mechanism": (lambda factor: DiscreteGaussian(rho=0.005 * factor), int, NUMPY.normal),
 }
 
-Call = tuple[Callable[..., Any], tuple[Any, ...]]
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 def entrant(name: str, size: int | None, calls: Iterable[Call]) -> Entrant:
@@ -46,8 +46,8 @@ def entrant(name: str, size: int | None, calls: Iterable[Call]) -> Entrant:
     calls = iter(calls)
 
     def work() -> Any:
-        for function, arguments in islice(calls, CALLS):
-            result = function(*arguments)
+        for function, arguments, named in islice(calls, CALLS):
+            result = function(*arguments, **named)
         return result
 
     def check(result: Any) -> None:
@@ -61,11 +61,12 @@ def entrant(name: str, size: int | None, calls: Iterable[Call]) -> Entrant:
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_sampler(race: Any, sampler: str, column: str) -> None:
     size = SIZES[column]
+    shape = {"size": size}
     draw, parameter, numpy_draw, numpy_parameters = SAMPLERS[sampler]
     entrants = [
-        entrant(OURS, size, repeat((draw, (parameter, size)))),
-        entrant(f"{OURS}, new parameter", size, [(draw, (parameter * factor, size)) for factor in FACTORS]),
-        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, (*numpy_parameters, size)))),
+        entrant(OURS, size, repeat((draw, (parameter,), shape))),
+        entrant(f"{OURS}, new parameter", size, [(draw, (parameter * factor,), shape) for factor in FACTORS]),
+        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, numpy_parameters, shape))),
     ]
     race(f"Calls: {sampler}", column, "ns", entrants, ROUNDS)
 
@@ -77,8 +78,8 @@ def test_mechanism(race: Any, mechanism: str, column: str) -> None:
     make, number, numpy_draw = MECHANISMS[mechanism]
     value = number(0) if size is None else np.zeros(size, number)
     entrants = [
-        entrant(OURS, size, repeat((make(1).release, (value,)))),
-        entrant(f"{OURS}, new length", size, [(make(factor).release, (value,)) for factor in FACTORS]),
-        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, (0.0, 10.0, size)))),
+        entrant(OURS, size, repeat((make(1).release, (value,), {}))),
+        entrant(f"{OURS}, new length", size, [(make(factor).release, (value,), {}) for factor in FACTORS]),
+        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, (0.0, 10.0), {"size": size}))),
     ]
     race(f"Calls: {mechanism}", column, "ns", entrants, ROUNDS)

@@ -23,7 +23,7 @@ GENERATORS = {
 
 
 class Sampler(NamedTuple):
-    """A sampler of ours, called with a parameter, a size and `threads`."""
+    """A sampler of ours, called with a parameter, `size` and `threads`."""
 
     draw: Callable[..., Any]
     moments: Callable[[float], moments.Moments]
@@ -65,11 +65,11 @@ def release_discrete_gaussian(sigma: float, size: int, threads: int | None = Non
 
 
 def staircase_of_20(epsilon: float, size: int, threads: int | None = None) -> np.ndarray:
-    return samplers.staircase(epsilon, 20, 5, size, threads=threads)
+    return samplers.staircase(epsilon, 20, 5, size=size, threads=threads)
 
 
 def share_of_10(scale: float, size: int, threads: int | None = None) -> np.ndarray:
-    return samplers.negative_binomial_share(scale, 10, size, threads=threads)
+    return samplers.negative_binomial_share(scale, 10, size=size, threads=threads)
 
 
 SAMPLERS = {

@@ -320,7 +320,7 @@ def fill(kind: str, scale: float, n: int) -> Case:
     name = f"fill-{kind}-{scale}-{n}"
     rng, stream = scripted(name, 64 * n + 65536)
     sample = {"laplace": samplers.discrete_laplace, "gaussian": samplers.discrete_gaussian}[kind]
-    numbers = sample(scale, n, rng=rng)
+    numbers = sample(scale, size=n, rng=rng)
     used = stream[: len(stream) - rng.remaining]
     return Case(name, f"fill {kind} {double(scale)} {hexed(used)} {n}", f"ok {' '.join(map(str, numbers))}")
 

@@ -152,7 +152,7 @@ def generator_for_tests(**given: Any) -> SeededRng | ScriptedRng | None:
     --------
     >>> from dpnoise import extend, hazmat, samplers
     >>> rng = extend.generator_for_tests(key=None, seed=hazmat.SeededRng(1))
-    >>> noise = samplers.discrete_laplace(2.0, 10, rng=rng)
+    >>> noise = samplers.discrete_laplace(2.0, size=10, rng=rng)
     """
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():

@@ -13,8 +13,8 @@ Examples
 >>> from dpnoise import hazmat, keyed
 >>> key = keyed.NoiseKey.generate()
 >>> ticket = key.ticket(step=0)
->>> noise = key.draw(ticket, "discrete_gaussian", 10.0, 1_000_000)
->>> again = hazmat.regenerate(key, ticket, "discrete_gaussian", 10.0, 100, start=4000)
+>>> noise = key.draw(ticket, "discrete_gaussian", 10.0, size=1_000_000)
+>>> again = hazmat.regenerate(key, ticket, "discrete_gaussian", 10.0, size=100, start=4000)
 >>> bool((again == noise[4000:4100]).all())
 True
 """
@@ -187,8 +187,8 @@ class NoiseKey:
         ticket: Ticket,
         distribution: Distribution,
         scale: float | Fraction,
-        size: Size,
         *,
+        size: Size,
         start: int = 0,
         granularity: float | None = None,
         radius: int | None = None,
@@ -256,8 +256,8 @@ def regenerate(
     ticket: Ticket,
     distribution: Distribution,
     scale: float | Fraction,
-    size: Size,
     *,
+    size: Size,
     start: int = 0,
     granularity: float | None = None,
     radius: int | None = None,

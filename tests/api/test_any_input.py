@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,13 @@ SIZES = LENGTHS | st.lists(LENGTHS, max_size=3).map(tuple) | st.lists(st.integer
 THREADS = st.none() | INTEGERS | ODDITIES
 RNGS = st.none() | st.just(hazmat.SeededRng(1)) | st.just(hazmat.ScriptedRng(b"")) | ODDITIES
 
-# Each by one parameter and a size.
+# By one parameter and `size`.
 WITH_MORE: dict[str, Callable[..., Any]] = {
-    "staircase": lambda epsilon, size, **options: samplers.staircase(epsilon, 1, 1, size, **options),
-    "negative_binomial_share": lambda b, size, **options: samplers.negative_binomial_share(b, 3, size, **options),
+    "staircase": partial(samplers.staircase, width=1, inner=1),
+    "negative_binomial_share": partial(samplers.negative_binomial_share, parties=3),
 }
 DRAWS = [WITH_MORE.get(name, getattr(samplers, name)) for name in samplers.__all__ if name != "random_bytes"]
-DTYPES = {draw: draw(0.5, 1).dtype for draw in DRAWS}
+DTYPES = {draw: draw(0.5, size=1).dtype for draw in DRAWS}
 SAMPLERS = st.sampled_from(list(DTYPES))
 
 
@@ -86,7 +87,7 @@ def answers(values: Any) -> int:
 @examples(500)
 @given(SAMPLERS, GOOD_SCALES | ANYTHING, st.none() | SIZES, THREADS, RNGS)
 def test_samplers(draw: Any, scale: Any, size: Any, threads: Any, rng: Any) -> None:
-    samples = attempt(draw, scale, size, threads=threads, rng=rng)
+    samples = attempt(draw, scale, size=size, threads=threads, rng=rng)
     if samples is not None and size is not None:
         assert samples.dtype == DTYPES[draw]
         assert samples.size == np.prod(size, dtype=int)
@@ -95,7 +96,7 @@ def test_samplers(draw: Any, scale: Any, size: Any, threads: Any, rng: Any) -> N
 @examples(300)
 @given(st.sampled_from([samplers.laplace, samplers.gaussian]), NUMBERS, FLOATS | ANYTHING)
 def test_granularities(draw: Any, scale: Any, granularity: Any) -> None:
-    samples = attempt(draw, scale, 10, granularity=granularity)
+    samples = attempt(draw, scale, size=10, granularity=granularity)
     if samples is not None and granularity is not None:
         assert np.all(samples / float(granularity) % 1 == 0)
 
@@ -125,7 +126,7 @@ def test_nothing_is_written_outside_of_out(draw: Any, given_out: tuple[np.ndarra
     before = around.copy()
     own = np.zeros(around.size, bool)
     own[out.ctypes.data - around.ctypes.data :][: out.nbytes] = out.flags.c_contiguous
-    filled = attempt(draw, 0.5, size, out=out)
+    filled = attempt(draw, 0.5, size=size, out=out)
     if filled is None:
         assert np.array_equal(around, before)
     else:

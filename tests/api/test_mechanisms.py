@@ -216,7 +216,7 @@ def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float, count
     x = np.linspace(-3, 3, count)
     released = mechanism.release(x, rng=hazmat.SeededRng(1))
     sigma = sensitivity * 2**10 + rounding  # ceil(sqrt(count)) steps
-    noise = samplers.discrete_gaussian(sigma, count, rng=hazmat.SeededRng(1))
+    noise = samplers.discrete_gaussian(sigma, size=count, rng=hazmat.SeededRng(1))
     assert np.array_equal(released, (np.floor(x * 2**10 + 0.5) + noise) / 2**10)
     one = mechanism.release(0.3, rng=hazmat.SeededRng(1))
     assert one == (307 + samplers.discrete_gaussian(sensitivity * 2**10, rng=hazmat.SeededRng(1))) / 2**10
@@ -224,7 +224,7 @@ def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float, count
 
 def test_a_discrete_gaussian_release_is_the_sampler() -> None:
     mechanism = DiscreteGaussian(epsilon=0.7, delta=1e-6)
-    noise = samplers.discrete_gaussian(mechanism.scale, 50, rng=hazmat.SeededRng(1))
+    noise = samplers.discrete_gaussian(mechanism.scale, size=50, rng=hazmat.SeededRng(1))
     assert np.array_equal(mechanism.release(np.arange(50), rng=hazmat.SeededRng(1)), np.arange(50) + noise)
 
 

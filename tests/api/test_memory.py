@@ -108,7 +108,7 @@ calls = {
     "memo to_bytes": memo.to_bytes,
     "memo from_bytes": lambda: local.ClientMemo.from_bytes(saved),
     "slice of a memo": lambda: memo[::-1],
-    "samples": lambda: samplers.discrete_laplace(1.0, 2**23, threads=1),
+    "samples": lambda: samplers.discrete_laplace(1.0, size=2**23, threads=1),
     "clip_and_sum": lambda: sgd.clip_and_sum(gradients, clip_norm=1.0, threads=1),
     "gradient": lambda: noisy.release(gradients, out=mean, threads=1),
     "scores": lambda: chooser.release(scores),

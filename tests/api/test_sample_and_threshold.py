@@ -367,7 +367,7 @@ def test_values_of_all_people_are_sampled_before_they_are_released() -> None:
 
 def test_who_takes_part_is_an_exact_coin() -> None:
     values = [f"value {i}" for i in range(1000)]
-    coins = bernoulli(0.25, 1000, rng=SeededRng(1))
+    coins = bernoulli(0.25, size=1000, rng=SeededRng(1))
     assert PROTOCOL.sample(values, rng=SeededRng(1)) == [v for v, coin in zip(values, coins, strict=True) if coin]
     assert 0 < len(PROTOCOL.sample(values)) < 1000
     assert PROTOCOL.sample([]) == []

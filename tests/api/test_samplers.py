@@ -33,11 +33,11 @@ INTEGER, REAL = of_type(int), of_type(float)
 def test_sizes_follow_numpy() -> None:
     assert type(samplers.discrete_laplace(10.0)) is int
     assert any(samplers.discrete_laplace(2**40) for _ in range(3))
-    assert samplers.discrete_laplace(10.0, 5).shape == (5,)
-    assert samplers.discrete_laplace(10.0, (2, 3)).shape == (2, 3)
-    assert samplers.discrete_laplace(10.0, ()).shape == ()
-    assert samplers.discrete_laplace(10.0, 0).shape == (0,)
-    assert samplers.discrete_laplace(10.0, np.int64(4)).dtype == np.int64
+    assert samplers.discrete_laplace(10.0, size=5).shape == (5,)
+    assert samplers.discrete_laplace(10.0, size=(2, 3)).shape == (2, 3)
+    assert samplers.discrete_laplace(10.0, size=()).shape == ()
+    assert samplers.discrete_laplace(10.0, size=0).shape == (0,)
+    assert samplers.discrete_laplace(10.0, size=np.int64(4)).dtype == np.int64
 
 
 def test_the_other_distributions_have_the_same_face() -> None:
@@ -47,7 +47,7 @@ def test_the_other_distributions_have_the_same_face() -> None:
         assert draw(Fraction(7, 2), out=out) is out
         with pytest.raises(dpnoise.ParameterError, match="must be a rational number"):
             draw(0.0)
-    assert samplers.geometric(3, 1000).min() >= 0
+    assert samplers.geometric(3, size=1000).min() >= 0
     with pytest.raises(TypeError, match="sigma must be an int, float or Fraction, got str"):
         samplers.discrete_gaussian("1")  # type: ignore[call-overload]
     with pytest.raises(dpnoise.ParameterError, match=r"sigma must be from 2\*\*-20 to 2\*\*40, got"):
@@ -93,7 +93,7 @@ def test_the_ranges_of_tables() -> None:
     ("scale", "granularity"), [(0.3, 0.25), (10, 2.0**-30), (1e-300, 2.0**-1019), (Fraction(1, 3), 2.0**-10)]
 )
 def test_real_samples_are_multiples_of_the_granularity(draw: Any, scale: Any, granularity: float) -> None:
-    samples = draw(scale, (50, 2), granularity=granularity)
+    samples = draw(scale, size=(50, 2), granularity=granularity)
     assert samples.dtype == np.float64
     assert samples.shape == (50, 2)
     assert np.all(samples / granularity % 1 == 0)
@@ -106,7 +106,7 @@ def test_real_samples_are_multiples_of_the_granularity(draw: Any, scale: Any, gr
 @pytest.mark.parametrize("draw", REAL)
 @pytest.mark.parametrize("scale", [1e-290, 0.7, 2**70, Fraction(10**30, 7), 1e280])
 def test_the_default_grid_has_2_to_the_38_steps_or_more(draw: Any, scale: Any) -> None:
-    samples = draw(scale, 1000)
+    samples = draw(scale, size=1000)
     # The granularity is the power of two in (2^-40, 2^-38] scales, so all samples are multiples of the smallest.
     finest = 2.0 ** (math.floor(math.log2(scale)) - 40)
     assert np.all(samples / finest % 1 == 0)
@@ -119,19 +119,19 @@ def test_bad_real_scales_and_granularities_are_refused(draw: Any) -> None:
     name = "scale" if draw is samplers.laplace else "sigma"
     for bad in (0, -1.0, float("nan"), float("inf"), 10**400):
         with pytest.raises(dpnoise.ParameterError, match=f"^{name} must be a positive finite rational number"):
-            draw(bad, 3)
+            draw(bad, size=3)
     for bad in (0.3, -1.0, 0.0, float("nan"), float("inf")):
         with pytest.raises(dpnoise.ParameterError, match="granularity must be a power of two"):
-            draw(1.0, 3, granularity=bad)
+            draw(1.0, size=3, granularity=bad)
     with pytest.raises(dpnoise.ParameterError, match=rf"granularity must be such that {name} is from 2\*\*-40"):
-        draw(1.0, 3, granularity=2.0**-41)
+        draw(1.0, size=3, granularity=2.0**-41)
     for bad in (1e300, 5e-324):
         with pytest.raises(
             dpnoise.ParameterError, match=rf"{name} must be from .* when granularity is None, got {bad}"
         ):
-            draw(bad, 3)
+            draw(bad, size=3)
     with pytest.raises(TypeError, match=f"{name} must be an int, float or Fraction, got str"):
-        draw("1", 3)
+        draw("1", size=3)
     with pytest.raises(TypeError, match="out must be a NumPy array of dtype float64, got int64"):
         draw(1.0, out=np.empty(3, np.int64))
 
@@ -141,30 +141,30 @@ def test_real_samples_are_the_integers_times_the_granularity() -> None:
         (samplers.laplace, samplers.discrete_laplace),
         (samplers.gaussian, samplers.discrete_gaussian),
     ):
-        given = real(5.0, 1000, granularity=0.125, rng=hazmat.SeededRng(4))  # type: ignore[operator]
-        assert np.array_equal(given * 8, integer(40, 1000, rng=hazmat.SeededRng(4)))  # type: ignore[operator]
+        given = real(5.0, size=1000, granularity=0.125, rng=hazmat.SeededRng(4))  # type: ignore[operator]
+        assert np.array_equal(given * 8, integer(40, size=1000, rng=hazmat.SeededRng(4)))  # type: ignore[operator]
 
 
 def test_coins() -> None:
     assert type(samplers.bernoulli(0.5)) is bool
     assert samplers.bernoulli(1)
-    assert samplers.bernoulli(0.5, (3, 4)).dtype == np.bool_
-    assert not samplers.bernoulli(0, 1000).any()
-    assert samplers.bernoulli(1, 1000).all()
+    assert samplers.bernoulli(0.5, size=(3, 4)).dtype == np.bool_
+    assert not samplers.bernoulli(0, size=1000).any()
+    assert samplers.bernoulli(1, size=1000).all()
     assert samplers.bernoulli(np.float32(0.5), out=np.empty(3, bool)).shape == (3,)
-    assert not samplers.bernoulli(5e-324, 1000).any()
-    assert samplers.bernoulli(1 - 2**-53, 1000).all()
+    assert not samplers.bernoulli(5e-324, size=1000).any()
+    assert samplers.bernoulli(1 - 2**-53, size=1000).all()
 
 
 def test_bad_coins_are_refused() -> None:
     for bad in (-0.1, 1.1, float("nan"), float("inf"), 10**400):
         with pytest.raises(dpnoise.ParameterError, match="p must be"):
-            samplers.bernoulli(bad, 3)
+            samplers.bernoulli(bad, size=3)
     with pytest.raises(dpnoise.ParameterError, match="p must be a number that a float holds exactly, got 1/3"):
         samplers.bernoulli(Fraction(1, 3))  # type: ignore[call-overload]
-    assert samplers.bernoulli(Fraction(1, 4), 3).shape == (3,)  # type: ignore[call-overload]
+    assert samplers.bernoulli(Fraction(1, 4), size=3).shape == (3,)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="p must be a number, got str"):
-        samplers.bernoulli("0.5", 3)  # type: ignore[call-overload]
+        samplers.bernoulli("0.5", size=3)  # type: ignore[call-overload]
     out = np.ones(5000, bool)
     with pytest.raises(dpnoise.RandomnessError):
         samplers.bernoulli(0.9, out=out, rng=hazmat.ScriptedRng(bytes(5000)))
@@ -175,18 +175,18 @@ def test_out_is_filled_in_place() -> None:
     out = np.full((2, 500), 2**62)
     assert samplers.discrete_laplace(3, out=out) is out
     assert np.abs(out).max() < 1000
-    assert samplers.discrete_laplace(3, (2, 500), out=out) is out
+    assert samplers.discrete_laplace(3, size=(2, 500), out=out) is out
 
 
 @pytest.mark.parametrize("scale", [2, 2.0, Fraction(2), np.float64(2), np.float32(2), np.int64(2), np.uint8(2)])
 def test_a_scale_counts_by_its_value(scale: Any) -> None:
-    expected = samplers.discrete_laplace(2, 100, rng=hazmat.SeededRng(3))
-    assert np.array_equal(samplers.discrete_laplace(scale, 100, rng=hazmat.SeededRng(3)), expected)
+    expected = samplers.discrete_laplace(2, size=100, rng=hazmat.SeededRng(3))
+    assert np.array_equal(samplers.discrete_laplace(scale, size=100, rng=hazmat.SeededRng(3)), expected)
 
 
 @pytest.mark.parametrize("scale", [2.0**-40, Fraction(1, 3), 1e-3, 2**40])
 def test_the_ends_of_the_range(scale: Any) -> None:
-    samples = samplers.discrete_laplace(scale, 10_000)
+    samples = samplers.discrete_laplace(scale, size=10_000)
     mean = np.abs(samples).mean()
     assert mean <= 1.2 * float(scale)  # ten standard deviations at least, whatever the scale
     assert mean >= 0.8 * float(scale) or scale < 1
@@ -199,13 +199,13 @@ def test_the_ends_of_the_range(scale: Any) -> None:
 )  # fmt: skip
 def test_a_scale_out_of_range_is_refused(scale: Any) -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"^scale must be a rational number from 2\*\*-40 to 2\*\*40"):
-        samplers.discrete_laplace(scale, 3)
+        samplers.discrete_laplace(scale, size=3)
 
 
 @pytest.mark.parametrize("scale", ["1", None, True, 1j, [1.0], np.array([1.0, 2.0])])
 def test_a_scale_of_another_type_is_refused(scale: Any) -> None:
     with pytest.raises(TypeError, match="scale must be an int, float or Fraction, got "):
-        samplers.discrete_laplace(scale, 3)
+        samplers.discrete_laplace(scale, size=3)
 
 
 @pytest.mark.parametrize(
@@ -214,25 +214,25 @@ def test_a_scale_of_another_type_is_refused(scale: Any) -> None:
 )
 def test_a_negative_size_is_refused(size: Any, message: str) -> None:
     with pytest.raises(dpnoise.ParameterError, match=message):
-        samplers.discrete_laplace(1.0, size)
+        samplers.discrete_laplace(1.0, size=size)
 
 
 @pytest.mark.parametrize("size", [1.5, "3", "", b"12", (1, 2.0)])
 def test_a_size_of_another_type_is_refused(size: Any) -> None:
     with pytest.raises(TypeError, match="size must be None, an int or a tuple of ints"):
-        samplers.discrete_laplace(1.0, size)
+        samplers.discrete_laplace(1.0, size=size)
 
 
 @pytest.mark.parametrize("size", [2**58, (2**29, 2**29), 2**60, 2**63, 2**70, (2**40, 2**40)])
 def test_memory_that_is_not_there_is_an_error(size: Any) -> None:
     with pytest.raises(MemoryError, match=r"Unable to allocate 2.00 EiB|there is no room for an array of size"):
-        samplers.discrete_laplace(1.0, size)
+        samplers.discrete_laplace(1.0, size=size)
 
 
 @pytest.mark.parametrize("size", [(0, 2**70), (1,) * 65])
 def test_a_size_that_no_array_can_have_is_refused(size: Any) -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"size must be the shape of an array, got \(.*\): "):
-        samplers.discrete_laplace(1.0, size)
+        samplers.discrete_laplace(1.0, size=size)
 
 
 def read_only() -> np.ndarray:
@@ -256,7 +256,7 @@ def read_only() -> np.ndarray:
 def test_an_unfit_out_is_refused(out: Any, error: type[Exception], message: str) -> None:
     size = 4 if isinstance(out, np.ndarray) and out.size == 5 else None
     with pytest.raises(error, match=message):
-        samplers.discrete_laplace(1.0, size, out=out)
+        samplers.discrete_laplace(1.0, size=size, out=out)
 
 
 @pytest.mark.parametrize("draw", [samplers.discrete_laplace, samplers.gaussian, samplers.bernoulli])
@@ -266,17 +266,17 @@ def test_threads_must_be_positive(draw: Any, rng: Any) -> None:
         for threads in (0, -1, 2**70):
             message = rf"threads must be None or a positive integer below 2\*\*64, got {threads}"
             with pytest.raises(dpnoise.ParameterError, match=message):
-                draw(1.0, size, threads=threads, rng=rng)
+                draw(1.0, size=size, threads=threads, rng=rng)
         for other in (1.0, "2", True):
             with pytest.raises(TypeError, match=r"threads must be an int, got (float|str|bool)"):
-                draw(1.0, size, threads=other, rng=rng)
-        draw(1.0, size, threads=np.int8(2), rng=rng)
-        draw(1.0, size, threads=2**64 - 1, rng=rng)
+                draw(1.0, size=size, threads=other, rng=rng)
+        draw(1.0, size=size, threads=np.int8(2), rng=rng)
+        draw(1.0, size=size, threads=2**64 - 1, rng=rng)
 
 
 def test_a_foreign_generator_is_refused() -> None:
     with pytest.raises(TypeError, match=r"rng must be None .* or a generator of dpnoise.hazmat, got Generator"):
-        samplers.discrete_laplace(1.0, 3, rng=np.random.default_rng(1))  # type: ignore[call-overload]
+        samplers.discrete_laplace(1.0, size=3, rng=np.random.default_rng(1))  # type: ignore[call-overload]
 
 
 def test_an_exhausted_script_leaves_no_noise_behind() -> None:
@@ -299,13 +299,13 @@ def test_an_exhausted_script_leaves_no_noise_behind() -> None:
     ],
 )
 def test_seeded_values_are_stable(scale: float, expected: list[int]) -> None:
-    assert samplers.discrete_laplace(scale, 6, rng=hazmat.SeededRng(2026)).tolist() == expected
+    assert samplers.discrete_laplace(scale, size=6, rng=hazmat.SeededRng(2026)).tolist() == expected
 
 
 # Few samples, some and many take their words in different groupings.
 @pytest.mark.parametrize(("n", "expected"), [(100, "1b08dd928b365944"), (1000, "75d0772de3959297")])
 def test_longer_seeded_draws_are_stable(n: int, expected: str) -> None:
-    samples = samplers.discrete_laplace(10**6, n, rng=hazmat.SeededRng(2026))
+    samples = samplers.discrete_laplace(10**6, size=n, rng=hazmat.SeededRng(2026))
     assert hashlib.sha256(samples.astype("<i8").tobytes()).hexdigest()[:16] == expected
 
 

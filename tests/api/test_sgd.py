@@ -213,7 +213,7 @@ def test_a_step_is_the_sum_and_discrete_gaussian_noise_on_the_grid(dtype: Any) -
     rows = gradients(20, 9, dtype)
     found = noisy.release(rows, rng=hazmat.SeededRng(5))
     sigma = math.nextafter(1.1 * (noisy._native.sensitivity(9) / noisy.granularity), math.inf)
-    noise = dpnoise.samplers.discrete_gaussian(sigma, 9, rng=hazmat.SeededRng(5))
+    noise = dpnoise.samplers.discrete_gaussian(sigma, size=9, rng=hazmat.SeededRng(5))
     total = clip_and_sum(rows.astype(np.float64), clip_norm=1.5) / noisy.granularity
     expected = [(int(count) + int(n)) * noisy.granularity / 100 for count, n in zip(total, noise, strict=True)]
     np.testing.assert_array_equal(found, np.array(expected).astype(dtype))
@@ -403,7 +403,7 @@ def test_messages_do_not_tell_how_large_a_batch_is() -> None:
 
 
 def test_batches_are_the_coins_that_fell() -> None:
-    coins = dpnoise.samplers.bernoulli(0.3, 1000, rng=hazmat.SeededRng(2))
+    coins = dpnoise.samplers.bernoulli(0.3, size=1000, rng=hazmat.SeededRng(2))
     batch = poisson_sample(1000, 0.3, rng=hazmat.SeededRng(2))
     assert batch.dtype == np.int64
     np.testing.assert_array_equal(batch, np.flatnonzero(coins))

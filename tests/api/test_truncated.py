@@ -202,10 +202,10 @@ def test_a_radius_is_an_integer(radius: Any) -> None:
 def test_keyed_noise_has_a_radius() -> None:
     key = keyed.NoiseKey.generate()
     ticket = key.ticket(0)
-    noise = key.draw(ticket, "discrete_gaussian", 10, 5000, radius=12)
+    noise = key.draw(ticket, "discrete_gaussian", 10, size=5000, radius=12)
     assert np.abs(noise).max() == 12
-    again = hazmat.regenerate(key, ticket, "discrete_gaussian", 10, 100, start=4050, radius=12)
+    again = hazmat.regenerate(key, ticket, "discrete_gaussian", 10, size=100, start=4050, radius=12)
     assert np.array_equal(noise[4050:4150], again)
-    assert not np.array_equal(hazmat.regenerate(key, ticket, "discrete_gaussian", 10, 100, radius=13), noise[:100])
+    assert not np.array_equal(hazmat.regenerate(key, ticket, "discrete_gaussian", 10, size=100, radius=13), noise[:100])
     with pytest.raises(ParameterError, match="radius must be None for 'laplace', got 3"):
-        key.draw(key.ticket(0), "laplace", 1.0, 3, radius=3)
+        key.draw(key.ticket(0), "laplace", 1.0, size=3, radius=3)

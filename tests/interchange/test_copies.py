@@ -172,7 +172,7 @@ def test_noise_is_drawn_into_the_memory_of_a_tensor():
     if not shared.flags.writeable:
         pytest.skip("this NumPy takes all tensors for read-only")
     samplers.laplace(1.0, out=shared, rng=SeededRng(2))
-    assert np.array_equal(tensor.data, samplers.laplace(1.0, 100, rng=SeededRng(2)))
+    assert np.array_equal(tensor.data, samplers.laplace(1.0, size=100, rng=SeededRng(2)))
     wanted = "pass what shares its memory, np.from_dlpack"
     for other in (tensor, pa.array(VALUES), pl.Series(VALUES)):
         with pytest.raises(TypeError, match=wanted):

@@ -156,7 +156,7 @@ class Fault:
 
     def __call__(self, present: Flags) -> Floats:
         """Release as many runs as there are flags."""
-        z = samplers.discrete_gaussian(self.sigma, (self.steps, len(present)), rng=self.rng)
+        z = samplers.discrete_gaussian(self.sigma, size=(self.steps, len(present)), rng=self.rng)
         parts = [z[: self.resumed], z[self.resumed :]]  # a history of zeros begins the second part
         x = np.array([w for part in parts for w in noise(self.numerators, part, self.rounding)]) + self.row * present
         seen: Floats = self.change @ np.array(fresh_noise(self.numerators, x, self.rounding))

@@ -44,11 +44,11 @@ def gaussian_mechanism(x: Floats) -> Floats:
 
 # Whole numbers lie on the default grids, so that the sum is one rounding of the exact one.
 def laplace_sampler(x: Floats) -> Floats:
-    return x + samplers.laplace(SCALE, x.size)
+    return x + samplers.laplace(SCALE, size=x.size)
 
 
 def gaussian_sampler(x: Floats) -> Floats:
-    return x + samplers.gaussian(SIGMA, x.size)
+    return x + samplers.gaussian(SIGMA, size=x.size)
 
 
 # For the Gaussian at this sigma 0.1 is only the typical loss, but no more than twice that goes with 10^5 releases.
@@ -113,7 +113,7 @@ def test_numpy_gives_itself_away_by_its_precision(release) -> None:
 def test_an_input_that_was_not_put_on_the_grid_is_found() -> None:
     # Exact noise on a grid, added to what does not lie on it: all low-order bits are the input's.
     report = attacks.low_order_bits(
-        lambda x: x + samplers.laplace(SCALE, x.size), 0.0, 0.1, n=N, epsilon=EPSILON, level=SURE, vectorized=True
+        lambda x: x + samplers.laplace(SCALE, size=x.size), 0.0, 0.1, n=N, epsilon=EPSILON, level=SURE, vectorized=True
     )
     assert report.refuted
     assert report.bound.epsilon > 5

@@ -64,7 +64,7 @@ try:
 except dpnoise.Error as error:
     answer = type(error).__name__
 try:
-    key.draw(ticket, "laplace", 1.0, 2)
+    key.draw(ticket, "laplace", 1.0, size=2)
     drawn = "drawn"
 except dpnoise.Error as error:
     drawn = type(error).__name__

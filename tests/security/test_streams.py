@@ -19,7 +19,7 @@ LENGTH = 8
 
 
 def draw(_: int = 0) -> bytes:
-    return samplers.discrete_laplace(SCALE, LENGTH).tobytes()
+    return samplers.discrete_laplace(SCALE, size=LENGTH).tobytes()
 
 
 def all_distinct(runs: list[bytes]) -> bool:
@@ -31,7 +31,7 @@ def test_calls_and_threads_have_their_own_streams() -> None:
         runs = list(pool.map(draw, range(500)))
     assert all_distinct(runs)
     # Within a call, the parts of different threads.
-    noise = samplers.discrete_laplace(SCALE, 2**17, threads=2)
+    noise = samplers.discrete_laplace(SCALE, size=2**17, threads=2)
     assert np.unique(noise).size > noise.size - 10
 
 
@@ -61,7 +61,7 @@ def test_a_bare_fork_repeats_nothing() -> None:
 
 def test_a_shared_stream_would_be_seen() -> None:
     # Positive control: two generators with one seed.
-    runs = [samplers.discrete_laplace(SCALE, LENGTH, rng=hazmat.SeededRng(1)).tobytes() for _ in range(2)]
+    runs = [samplers.discrete_laplace(SCALE, size=LENGTH, rng=hazmat.SeededRng(1)).tobytes() for _ in range(2)]
     assert not all_distinct(runs)
 
 
@@ -71,7 +71,7 @@ def test_a_generator_in_use_is_refused_elsewhere() -> None:
 
     def use() -> None:
         try:
-            samplers.discrete_laplace(10, 300_000, rng=rng)
+            samplers.discrete_laplace(10, size=300_000, rng=rng)
         except Exception as error:
             errors.append(error)
 

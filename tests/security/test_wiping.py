@@ -173,12 +173,12 @@ def memory_after(call: str, library: Path, instruction_set: str | None = None, g
 
 CALLS = {
     "an integer": "samplers.discrete_laplace(1000)",
-    "integers": "samplers.discrete_gaussian(2**40, 2000, threads=1)",
-    "integers on two threads": "samplers.geometric(2**40, 100_000, threads=2)",
+    "integers": "samplers.discrete_gaussian(2**40, size=2000, threads=1)",
+    "integers on two threads": "samplers.geometric(2**40, size=100_000, threads=2)",
     "a real number": "samplers.laplace(3.0)",
-    "real numbers": "samplers.gaussian(3.0, 2000)",
+    "real numbers": "samplers.gaussian(3.0, size=2000)",
     "a coin": "samplers.bernoulli(0.3)",
-    "coins": "samplers.bernoulli(1e-300, 2000)",
+    "coins": "samplers.bernoulli(1e-300, size=2000)",
     "a release": "laplace.release(1.0)",
     "releases": "laplace.release(np.zeros(2000))",
     "reports": "protocol.perturb(np.zeros(20_000, np.int64), threads=2)",
@@ -238,7 +238,7 @@ def test_words_that_a_bit_generator_gave_out_are_gone(known_randomness: Path) ->
 
 SCALE = 2**40  # samples have some 40 random bits, so that one is not mistaken for another
 SPEC = Trials("laplace", Fraction(SCALE), shift_for("laplace", Fraction(SCALE)))
-USUAL = f"samplers.discrete_laplace({SCALE}, 2000, threads=1)"
+USUAL = f"samplers.discrete_laplace({SCALE}, size=2000, threads=1)"
 REFINED = (4, 38)  # a design in which one trial in four is decided by the exact arithmetic
 FILLED = (
     f"[out := np.empty(2000, np.int64), _native.Sampler('discrete_laplace', {SCALE}, design={REFINED}).fill(out, 1)]"

@@ -75,7 +75,7 @@ calls = [
     lambda: samplers.discrete_laplace(3.0),
     lambda: samplers.discrete_laplace(3.0, out=noise, threads=2),
     lambda: samplers.gaussian(3.0),
-    lambda: samplers.bernoulli(0.5, 100),
+    lambda: samplers.bernoulli(0.5, size=100),
     lambda: laplace.release(1.0),
     lambda: laplace.release(np.zeros(10**5)),
     lambda: protocol.perturb(values, out=reports, threads=2),

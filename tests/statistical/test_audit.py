@@ -90,8 +90,8 @@ def sparse_vector(
 
     With `shows_answers` the noisy answer is shown in place of 1, NaN in place of 0, and minus infinity in place of -1.
     """
-    noisy = answers if query_scale is None else answers + samplers.laplace(query_scale, answers.shape)
-    above = noisy >= samplers.laplace(threshold_scale, (len(answers), 1))
+    noisy = answers if query_scale is None else answers + samplers.laplace(query_scale, size=answers.shape)
+    above = noisy >= samplers.laplace(threshold_scale, size=(len(answers), 1))
     released = np.where(above, noisy if shows_answers else 1.0, np.nan if shows_answers else 0.0)
     if cutoff is not None:
         released[np.cumsum(above, axis=1) - above >= cutoff] = -np.inf if shows_answers else -1.0

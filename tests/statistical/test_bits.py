@@ -66,14 +66,14 @@ def p_values(samples: Samples, scale: float | Fraction, positive: Signs = None) 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_digits_of_geometric_samples(scale: float | Fraction) -> None:
-    single, pairs = p_values(samplers.geometric(scale, N), scale)
+    single, pairs = p_values(samplers.geometric(scale, size=N), scale)
     assert single > ALARM
     assert pairs > ALARM
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_digits_of_discrete_laplace_samples(scale: float | Fraction) -> None:
-    samples = samplers.discrete_laplace(scale, N)
+    samples = samplers.discrete_laplace(scale, size=N)
     beyond_zero = samples[samples != 0]
     with mpmath.workdps(50):
         q = mpmath.exp(-mpmath.mpf(Fraction(scale).denominator) / Fraction(scale).numerator)
@@ -86,12 +86,12 @@ def test_the_digits_of_discrete_laplace_samples(scale: float | Fraction) -> None
 
 @pytest.mark.parametrize("scale", SCALES[1:-1], ids=str)
 def test_a_wrong_scale_is_found(scale: float | Fraction) -> None:
-    assert p_values(samplers.geometric(Fraction(scale) * Fraction(102, 100), CONTROL), scale)[0] < ALARM
+    assert p_values(samplers.geometric(Fraction(scale) * Fraction(102, 100), size=CONTROL), scale)[0] < ALARM
 
 
 def test_digits_that_depend_on_each_other_are_found() -> None:
     # One digit copies another of about the same probability: only the pairs can tell.
-    samples = samplers.geometric(2**20, CONTROL)
+    samples = samplers.geometric(2**20, size=CONTROL)
     copied = np.where(np.random.default_rng().random(CONTROL) < 0.02, samples & ~1 | samples >> 1 & 1, samples)
     single, pairs = p_values(copied, 2**20)
     assert single > ALARM
@@ -99,13 +99,13 @@ def test_digits_that_depend_on_each_other_are_found() -> None:
 
 
 def test_a_sign_that_depends_on_the_magnitude_is_found() -> None:
-    samples = samplers.geometric(100, CONTROL)
+    samples = samplers.geometric(100, size=CONTROL)
     coins = np.random.default_rng().random(CONTROL) < np.where(samples >> 3 & 1, 0.51, 0.49)
     assert p_values(samples, 100, coins)[1] < ALARM
 
 
 @pytest.mark.parametrize("stuck", [0, 10, 38])
 def test_a_digit_that_is_slightly_off_is_found(stuck: int) -> None:
-    samples = samplers.geometric(2**40, CONTROL)
+    samples = samplers.geometric(2**40, size=CONTROL)
     faulty = np.where(np.random.default_rng().random(CONTROL) < 0.0125, samples & ~(1 << stuck), samples)
     assert p_values(faulty, 2**40)[0] < ALARM

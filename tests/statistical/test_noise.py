@@ -90,7 +90,7 @@ def test_the_probabilities_add_up(scale: float | Fraction) -> None:
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_distribution(scale: float | Fraction) -> None:
-    samples = samplers.discrete_laplace(scale, N)
+    samples = samplers.discrete_laplace(scale, size=N)
     assert g_test(samples, scale) > ALARM
     assert sign_test(samples) > ALARM
     if scale >= 10**6:
@@ -101,8 +101,8 @@ def test_the_distribution(scale: float | Fraction) -> None:
 def test_tiny_scales_give_nothing_but_zeros(scale: float) -> None:
     # Anything else has a probability below 2 exp(-100).
     for draw in (samplers.discrete_laplace, samplers.discrete_gaussian, samplers.geometric):
-        assert not draw(scale, N).any()
-    assert samplers.discrete_laplace(0.1, N).any()
+        assert not draw(scale, size=N).any()
+    assert samplers.discrete_laplace(0.1, size=N).any()
 
 
 def exact_g_test(samples: Samples, density: Callable[[int], mpmath.mpf], first: int, last: int) -> float:
@@ -131,20 +131,20 @@ def one_sided(scale: float) -> Callable[[int], mpmath.mpf]:
 
 @pytest.mark.parametrize(("sigma", "last"), [(0.3, 1), (1.0, 3), (4.0, 15), (25.0, 90)])
 def test_the_discrete_gaussian(sigma: float, last: int) -> None:
-    samples = samplers.discrete_gaussian(sigma, N)
+    samples = samplers.discrete_gaussian(sigma, size=N)
     assert exact_g_test(samples, gaussian(sigma), -last, last) > ALARM
     assert sign_test(samples) > ALARM
     # Positive control: the continuous Gaussian, rounded; at a large sigma the two can not be told apart.
     if sigma <= 1:
         rounded = np.rint(np.random.default_rng().normal(0, sigma, N)).astype(np.int64)
         assert exact_g_test(rounded, gaussian(sigma), -last, last) < ALARM
-    assert exact_g_test(samplers.discrete_gaussian(1.02 * sigma, N), gaussian(sigma), -last, last) < ALARM
+    assert exact_g_test(samplers.discrete_gaussian(1.02 * sigma, size=N), gaussian(sigma), -last, last) < ALARM
 
 
 @pytest.mark.parametrize("sigma", [1e3, 1e6, 2.0**40])
 def test_large_discrete_gaussians_are_normal(sigma: float) -> None:
     # The two distribution functions differ by less than 1/sigma, which this n does not see.
-    samples = samplers.discrete_gaussian(sigma, N)
+    samples = samplers.discrete_gaussian(sigma, size=N)
     cells = np.floor(stats.norm.cdf((samples + np.random.default_rng().random(N) - 0.5) / sigma) * 500).astype(int)
     assert stats.chisquare(np.bincount(cells, minlength=500)).pvalue > ALARM
     wrong = np.floor(stats.norm.cdf(1.02 * samples / sigma) * 500).astype(int)
@@ -153,9 +153,9 @@ def test_large_discrete_gaussians_are_normal(sigma: float) -> None:
 
 @pytest.mark.parametrize(("scale", "last"), [(0.2, 1), (1.0, 8), (4.0, 30), (30.0, 200)])
 def test_the_geometric(scale: float, last: int) -> None:
-    assert exact_g_test(samplers.geometric(scale, N), one_sided(scale), 0, last) > ALARM
+    assert exact_g_test(samplers.geometric(scale, size=N), one_sided(scale), 0, last) > ALARM
     # At 0.2 nearly all are zeros, and 2 % would be missed with a probability of 5e-5.
-    wrong = samplers.geometric((1.02 if scale >= 1 else 1.03) * scale, N)
+    wrong = samplers.geometric((1.02 if scale >= 1 else 1.03) * scale, size=N)
     assert exact_g_test(wrong, one_sided(scale), 0, last) < ALARM
 
 
@@ -166,11 +166,11 @@ def test_truncated_noise(radius: int) -> None:
         (samplers.discrete_gaussian, gaussian(3)),
     ):
         cut = lambda x, density=density: density(x) if abs(x) <= radius else mpmath.mpf(0)  # noqa: E731
-        samples = draw(3, N, radius=radius)
+        samples = draw(3, size=N, radius=radius)
         assert np.abs(samples).max() == radius
         assert exact_g_test(samples, cut, -radius, radius) > ALARM
         # Positive control: what lies beyond is put on the edge.
-        assert exact_g_test(np.clip(draw(3, N), -radius, radius), cut, -radius, radius) < ALARM
+        assert exact_g_test(np.clip(draw(3, size=N), -radius, radius), cut, -radius, radius) < ALARM
 
 
 def skellam(mu: int) -> Callable[[int], mpmath.mpf]:
@@ -211,7 +211,7 @@ def test_noise_of_tables(draw: Callable[..., Samples], density: Callable[[int], 
 def test_shares_add_up_to_discrete_laplace(parties: int) -> None:
     sums, fewer = np.zeros(N // 10, np.int64), np.zeros(N // 10, np.int64)
     for party in range(parties):
-        shares = samplers.negative_binomial_share(3, parties, sums.size)
+        shares = samplers.negative_binomial_share(3, parties, size=sums.size)
         sums += shares
         fewer += shares if party < parties - max(1, parties // 10) else 0
     assert g_test(sums, 3) > ALARM
@@ -221,17 +221,17 @@ def test_shares_add_up_to_discrete_laplace(parties: int) -> None:
 
 @pytest.mark.parametrize(("scale", "granularity"), [(2.5, 0.25), (1e-9, 2.0**-50), (3e50, 2.0**150)])
 def test_real_noise_is_integer_noise_on_the_grid(scale: float, granularity: float) -> None:
-    steps = samplers.laplace(scale, N, granularity=granularity) / granularity
+    steps = samplers.laplace(scale, size=N, granularity=granularity) / granularity
     assert g_test(steps.astype(np.int64), Fraction(scale) / Fraction(granularity)) > ALARM
     assert g_test(steps.astype(np.int64), Fraction(scale) / Fraction(granularity) * Fraction(102, 100)) < ALARM
     sigma = 4 * granularity
-    steps = samplers.gaussian(sigma, N, granularity=granularity) / granularity
+    steps = samplers.gaussian(sigma, size=N, granularity=granularity) / granularity
     assert exact_g_test(steps.astype(np.int64), gaussian(4.0), -15, 15) > ALARM
 
 
 @pytest.mark.parametrize("p", [0.5, 0.3, 1 / 3, 0.001, 0.999])
 def test_coins(p: float) -> None:
-    coins = samplers.bernoulli(p, N)
+    coins = samplers.bernoulli(p, size=N)
     assert stats.binomtest(int(coins.sum()), N, p).pvalue > ALARM
     # Coins are tossed 512 at a time: those of one place must not differ from those of another.
     per_place = coins[: N - N % 512].reshape(-1, 512).sum(axis=0)
@@ -239,12 +239,12 @@ def test_coins(p: float) -> None:
     assert per_place.size * 2 * np.minimum(law.cdf(per_place), law.sf(per_place - 1)).min() > ALARM
     if 0.01 < p < 0.99:  # Four heads in a place are too few for a chi-squared law.
         assert stats.chisquare(per_place).pvalue > ALARM
-    wrong = samplers.bernoulli(p * 0.7 if p < 0.9 else 1 - (1 - p) * 0.7, N)
+    wrong = samplers.bernoulli(p * 0.7 if p < 0.9 else 1 - (1 - p) * 0.7, size=N)
     assert stats.binomtest(int(wrong.sum()), N, p).pvalue < ALARM
 
 
 def test_successive_samples_are_uncorrelated() -> None:
-    samples = samplers.discrete_laplace(100, N).astype(float)
+    samples = samplers.discrete_laplace(100, size=N).astype(float)
     correlation = np.corrcoef(samples[1:], samples[:-1])[0, 1]
     assert abs(correlation) < stats.norm.isf(ALARM / 2) / np.sqrt(N)
 
@@ -254,11 +254,11 @@ def rounded(scale: float, n: int) -> Samples:
 
 
 def wrong_scale(scale: float, n: int) -> Samples:
-    return samplers.discrete_laplace(1.02 * scale, n)
+    return samplers.discrete_laplace(1.02 * scale, size=n)
 
 
 def short_tail(scale: float, n: int) -> Samples:
-    samples = samplers.discrete_laplace(scale, n)
+    samples = samplers.discrete_laplace(scale, size=n)
     return np.where(np.abs(samples) > 8 * scale, 0, samples)
 
 
@@ -284,10 +284,10 @@ def test_planted_faults_are_found(fault: Callable[[float, int], Samples], scale:
 
 
 def test_a_biased_sign_is_found() -> None:
-    samples = samplers.discrete_laplace(10, N)
+    samples = samplers.discrete_laplace(10, size=N)
     flip = (samples < 0) & (np.random.default_rng().random(N) < 0.02)
     assert sign_test(np.where(flip, -samples, samples)) < ALARM
 
 
 def test_missing_low_bits_are_found() -> None:
-    assert low_bits_test(samplers.discrete_laplace(2**30, N) & ~1) < ALARM
+    assert low_bits_test(samplers.discrete_laplace(2**30, size=N) & ~1) < ALARM

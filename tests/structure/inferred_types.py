@@ -71,9 +71,9 @@ def other_mechanisms(choice: mechanisms.Exponential, top: mechanisms.TopK, ledge
 
 def drawn() -> None:
     assert_type(samplers.laplace(1.0), float)
-    assert_type(samplers.laplace(1.0, 5), NDArray[np.float64])
+    assert_type(samplers.laplace(1.0, size=5), NDArray[np.float64])
     assert_type(samplers.laplace(1.0, out=floats), NDArray[np.float64])
-    assert_type(samplers.discrete_laplace(Fraction(1, 2), (2, 3)), NDArray[np.int64])
+    assert_type(samplers.discrete_laplace(Fraction(1, 2), size=(2, 3)), NDArray[np.int64])
 
 
 def categories(unary: local.OptimizedUnaryEncoding, response: local.RandomizedResponse) -> None:

@@ -59,7 +59,7 @@ def vectors() -> list[dict[str, Any]]:
                 keyed.Ticket.from_bytes(name),
                 distribution,  # type: ignore[arg-type]
                 Fraction(scale),
-                size,
+                size=size,
                 start=start,
                 granularity=granularity,
                 radius=radius,

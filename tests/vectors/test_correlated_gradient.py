@@ -62,7 +62,7 @@ def redrawn(run: CorrelatedGradientRun, own: CorrelatedGradient, d: int) -> list
     sensitivity = (2**22 + math.ceil(math.sqrt(d) / 2)) << BITS
     times = math.nextafter(own.noise_multiplier * own.strategy.sensitivity(own.participation), math.inf)
     sigma = math.nextafter(times * sensitivity, math.inf)
-    return [regenerate(KEY, ticket, "discrete_gaussian", sigma, d) for ticket in tickets_of(run)]
+    return [regenerate(KEY, ticket, "discrete_gaussian", sigma, size=d) for ticket in tickets_of(run)]
 
 
 def tickets_of(run: CorrelatedGradientRun) -> list[Ticket]:

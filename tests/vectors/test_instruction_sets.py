@@ -133,7 +133,7 @@ import numpy as np
 import dpnoise
 from dpnoise import hazmat, local, samplers
 from tests.vectors import make_keyed
-seeded = samplers.laplace(1.0, 5, rng=hazmat.SeededRng(5)).tolist()
+seeded = samplers.laplace(1.0, size=5, rng=hazmat.SeededRng(5)).tolist()
 memo = local.ClientMemo.from_bytes(bytes.fromhex(sys.argv[1]))
 permanent = local.DBitFlip(k=64, d=8, epsilon=1.0).perturb(np.arange(len(memo)), memo, question="day").tobytes().hex()
 secure = [dpnoise.generator(), samplers.random_bytes(8).hex()]

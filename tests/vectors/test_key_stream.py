@@ -17,8 +17,8 @@ def test_a_seed_gives_the_specified_stream(seed: int) -> None:
     script = hazmat.ScriptedRng(key_stream(key, 200))
     seeded = hazmat.SeededRng(seed)
     for n in (1, 1000, 7):  # the requests do not end with a group
-        expected = samplers.discrete_laplace(2**40, n, rng=script)
-        assert np.array_equal(samplers.discrete_laplace(2**40, n, rng=seeded), expected)
+        expected = samplers.discrete_laplace(2**40, size=n, rng=script)
+        assert np.array_equal(samplers.discrete_laplace(2**40, size=n, rng=seeded), expected)
     assert script.remaining < 200 * GROUP - 20_000
 
 

@@ -55,7 +55,7 @@ def block(key: bytes, ticket: keyed.Ticket, vector: dict[str, Any], index: int) 
     options: dict[str, Any] = {} if exponent is None else {"granularity": 2.0**exponent}
     if "radius" in vector:
         options["radius"] = vector["radius"]
-    samples: NDArray[Any] = draw(Fraction(vector["scale"]), BLOCK, rng=words, **options)
+    samples: NDArray[Any] = draw(Fraction(vector["scale"]), size=BLOCK, rng=words, **options)
     return samples
 
 
@@ -71,7 +71,7 @@ def test_golden_vectors(vector: dict[str, Any]) -> None:
     granularity = None if vector["exponent"] is None else 2.0 ** vector["exponent"]
     scale = Fraction(vector["scale"])
     options = {"granularity": granularity, "radius": vector.get("radius")}
-    samples = hazmat.regenerate(key, ticket, vector["distribution"], scale, size, start=start, **options)
+    samples = hazmat.regenerate(key, ticket, vector["distribution"], scale, size=size, start=start, **options)
     assert digest(samples) == vector["sha256"]
     assert samples[:4].tolist() == vector["first"]
     first, last = start // BLOCK, (start + size - 1) // BLOCK

@@ -90,7 +90,9 @@ def reference(name: str, sums: list[np.ndarray], steps: int, stddev: float, seed
     history: list[list[int]] = []
     for _ in range(steps):
         noise = [
-            int(z) for part in sums for z in samplers.discrete_gaussian(Fraction(stddev) / unit, part.size, rng=rng)
+            int(z)
+            for part in sums
+            for z in samplers.discrete_gaussian(Fraction(stddev) / unit, size=part.size, rng=rng)
         ]
         past = list(zip(weights[1:], reversed(history), strict=False))
         taken = [sum(m * row[i] for m, row in past) for i in range(len(noise))]
@@ -131,7 +133,7 @@ def test_a_run_on_integers_is_that_of_the_definition_bit_for_bit(name: str, stdd
             assert all(leaf.dtype == np.int64 for leaf in jax.tree.leaves(found))
             rng, history = hazmat.SeededRng(7), []
             for released in found:
-                draws = [samplers.discrete_gaussian(Fraction(stddev) * unit, part.size, rng=rng) for part in parts]
+                draws = [samplers.discrete_gaussian(Fraction(stddev) * unit, size=part.size, rng=rng) for part in parts]
                 past = list(zip(weights[1:], reversed(history), strict=False))
                 taken = [sum(m * row[i] for m, row in past) for i in range(len(values))]
                 noise = [int(z) - ((v + UNIT // 2) >> 12) for z, v in zip(np.concatenate(draws), taken, strict=True)]

@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
 
 def _sampler(draw: Callable[..., NDArray[Any]], *, epsilon: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    return lambda x: x + draw(1 / epsilon, x.shape)
+    return lambda x: x + draw(1 / epsilon, size=x.shape)
 
 
 def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: float) -> Callable[[Any], NDArray[Any]]:

@@ -165,7 +165,7 @@ class SampleAndThreshold(Mechanism):
         """
         # Beside a missing value integers would become floats, and so one missing row would change many values.
         column = _interchange.column_of(values, "values", missing=False)
-        reports: list[Any] = column[bernoulli(self._sample_rate, len(column), threads=threads, rng=rng)].tolist()
+        reports: list[Any] = column[bernoulli(self._sample_rate, size=len(column), threads=threads, rng=rng)].tolist()
         if column.dtype.kind in "biuSU":
             return reports
         return [value for value in reports if not _interchange.is_missing(value)]

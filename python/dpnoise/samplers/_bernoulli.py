@@ -11,20 +11,20 @@ from dpnoise.samplers._draw import draw
 
 @overload
 def bernoulli(
-    p: float, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None
+    p: float, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None
 ) -> bool: ...
 @overload
 def bernoulli(
-    p: float, size: Size, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
+    p: float, *, size: Size, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.bool_]: ...
 @overload
 def bernoulli(
-    p: float, size: None = None, *, out: NDArray[np.bool_], threads: int | None = None, rng: Rng = None
+    p: float, *, size: None = None, out: NDArray[np.bool_], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.bool_]: ...
 def bernoulli(
     p: float,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     out: NDArray[np.bool_] | None = None,
     threads: int | None = None,
     rng: Rng = None,

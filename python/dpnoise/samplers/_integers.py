@@ -14,8 +14,8 @@ from dpnoise.samplers._draw import Scale, draw
 @overload
 def discrete_laplace(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: None = None,
     threads: int | None = None,
@@ -24,8 +24,8 @@ def discrete_laplace(
 @overload
 def discrete_laplace(
     scale: Scale,
-    size: Size,
     *,
+    size: Size,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
@@ -34,8 +34,8 @@ def discrete_laplace(
 @overload
 def discrete_laplace(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
@@ -43,8 +43,8 @@ def discrete_laplace(
 ) -> NDArray[np.int64]: ...
 def discrete_laplace(
     scale: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
@@ -88,8 +88,8 @@ def discrete_laplace(
 @overload
 def discrete_gaussian(
     sigma: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: None = None,
     threads: int | None = None,
@@ -98,8 +98,8 @@ def discrete_gaussian(
 @overload
 def discrete_gaussian(
     sigma: Scale,
-    size: Size,
     *,
+    size: Size,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
@@ -108,8 +108,8 @@ def discrete_gaussian(
 @overload
 def discrete_gaussian(
     sigma: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
@@ -117,8 +117,8 @@ def discrete_gaussian(
 ) -> NDArray[np.int64]: ...
 def discrete_gaussian(
     sigma: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
@@ -159,8 +159,8 @@ def discrete_gaussian(
 @overload
 def geometric(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: None = None,
     threads: int | None = None,
@@ -169,8 +169,8 @@ def geometric(
 @overload
 def geometric(
     scale: Scale,
-    size: Size,
     *,
+    size: Size,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
@@ -179,8 +179,8 @@ def geometric(
 @overload
 def geometric(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     radius: int | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
@@ -188,8 +188,8 @@ def geometric(
 ) -> NDArray[np.int64]: ...
 def geometric(
     scale: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,

@@ -14,8 +14,8 @@ from dpnoise.samplers._draw import Scale, draw
 @overload
 def laplace(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     granularity: float | None = None,
     out: None = None,
     threads: int | None = None,
@@ -24,8 +24,8 @@ def laplace(
 @overload
 def laplace(
     scale: Scale,
-    size: Size,
     *,
+    size: Size,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
@@ -34,8 +34,8 @@ def laplace(
 @overload
 def laplace(
     scale: Scale,
-    size: None = None,
     *,
+    size: None = None,
     granularity: float | None = None,
     out: NDArray[np.float64],
     threads: int | None = None,
@@ -43,8 +43,8 @@ def laplace(
 ) -> NDArray[np.float64]: ...
 def laplace(
     scale: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
@@ -93,8 +93,8 @@ def laplace(
 @overload
 def gaussian(
     sigma: Scale,
-    size: None = None,
     *,
+    size: None = None,
     granularity: float | None = None,
     out: None = None,
     threads: int | None = None,
@@ -103,8 +103,8 @@ def gaussian(
 @overload
 def gaussian(
     sigma: Scale,
-    size: Size,
     *,
+    size: Size,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
@@ -113,8 +113,8 @@ def gaussian(
 @overload
 def gaussian(
     sigma: Scale,
-    size: None = None,
     *,
+    size: None = None,
     granularity: float | None = None,
     out: NDArray[np.float64],
     threads: int | None = None,
@@ -122,8 +122,8 @@ def gaussian(
 ) -> NDArray[np.float64]: ...
 def gaussian(
     sigma: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,

@@ -12,19 +12,19 @@ from dpnoise.samplers._draw import Scale, draw
 
 
 @overload
-def skellam(mu: Scale, size: None = None, *, out: None = None, threads: int | None = None, rng: Rng = None) -> int: ...
+def skellam(mu: Scale, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None) -> int: ...
 @overload
 def skellam(
-    mu: Scale, size: Size, *, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
+    mu: Scale, *, size: Size, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.int64]: ...
 @overload
 def skellam(
-    mu: Scale, size: None = None, *, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
+    mu: Scale, *, size: None = None, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.int64]: ...
 def skellam(
     mu: Scale,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -64,8 +64,8 @@ def staircase(
     epsilon: Scale,
     width: int,
     inner: int,
-    size: None = None,
     *,
+    size: None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -75,8 +75,8 @@ def staircase(
     epsilon: Scale,
     width: int,
     inner: int,
-    size: Size,
     *,
+    size: Size,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -86,8 +86,8 @@ def staircase(
     epsilon: Scale,
     width: int,
     inner: int,
-    size: None = None,
     *,
+    size: None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
     rng: Rng = None,
@@ -96,8 +96,8 @@ def staircase(
     epsilon: Scale,
     width: int,
     inner: int,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -141,8 +141,8 @@ def staircase(
 def negative_binomial_share(
     scale: Scale,
     parties: int,
-    size: None = None,
     *,
+    size: None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -151,8 +151,8 @@ def negative_binomial_share(
 def negative_binomial_share(
     scale: Scale,
     parties: int,
-    size: Size,
     *,
+    size: Size,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -161,8 +161,8 @@ def negative_binomial_share(
 def negative_binomial_share(
     scale: Scale,
     parties: int,
-    size: None = None,
     *,
+    size: None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
     rng: Rng = None,
@@ -170,8 +170,8 @@ def negative_binomial_share(
 def negative_binomial_share(
     scale: Scale,
     parties: int,
-    size: Size | None = None,
     *,
+    size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,

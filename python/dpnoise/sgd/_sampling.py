@@ -49,5 +49,5 @@ def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.in
         raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
     parts = [np.empty(0, np.int64)]
     for first in range(0, count, _COINS):
-        parts.append(np.flatnonzero(bernoulli(rate, min(_COINS, count - first), rng=rng)) + first)
+        parts.append(np.flatnonzero(bernoulli(rate, size=min(_COINS, count - first), rng=rng)) + first)
     return np.concatenate(parts)

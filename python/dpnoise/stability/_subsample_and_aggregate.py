@@ -218,7 +218,7 @@ class SubsampleAndAggregate(StableMechanism):
 
 
 def _permutation(rows: int, rng: Rng) -> NDArray[np.int64]:
-    seed = None if rng is None else np.packbits(samplers.bernoulli(0.5, 128, rng=rng))
+    seed = None if rng is None else np.packbits(samplers.bernoulli(0.5, size=128, rng=rng))
     return np.random.Generator(SecureBitGenerator() if seed is None else np.random.PCG64(seed)).permutation(rows)
 
 

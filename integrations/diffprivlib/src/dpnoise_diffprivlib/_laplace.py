@@ -280,11 +280,11 @@ def _moves(starts: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64
     pending = np.arange(starts.size)
     while pending.size:
         start = starts[pending]
-        size = samplers.geometric(grid.scale, pending.size, rng=rng)
+        size = samplers.geometric(grid.scale, size=pending.size, rng=rng)
         if grid.last is not None:
             # The remainder of geometric noise is geometric noise below the divisor: no further than the further bound.
             size %= np.maximum(start, grid.last - start) + 1
-        down = samplers.bernoulli(0.5, pending.size, rng=rng)
+        down = samplers.bernoulli(0.5, size=pending.size, rng=rng)
         # Zero has one sign. No noise is larger than the largest start, which may stand for one that is further away.
         fits = ~down | ((size > 0) & (size <= start))
         if grid.last is not None:

@@ -115,7 +115,7 @@ def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: flo
 
     def flip(bits: bytes) -> bytes:
         given = np.frombuffer(bits, np.uint8)
-        return (given ^ np.packbits(samplers.bernoulli(probability, 8 * given.size))).tobytes()
+        return (given ^ np.packbits(samplers.bernoulli(probability, size=8 * given.size))).tobytes()
 
     return _measurement(made, flip, made.map, "BitVector")
 
@@ -171,12 +171,12 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
     _check_positive(make.__name__, scale)
     if np.dtype(number).kind != "f":
         draw = getattr(samplers, f"discrete_{distribution}")
-        draw(scale, 0)  # refuses a scale that is out of reach
+        draw(scale, size=0)  # refuses a scale that is out of reach
         return _called_directly(
             made,
             made.map,
             lambda x: _add_integer(x, draw(scale), number),
-            lambda x: _add_integers(x, draw(scale, x.size), number),
+            lambda x: _add_integers(x, draw(scale, size=x.size), number),
         )
     finest = math.ceil(math.log2(scale)) - _FINENESS
     if k is not None and k < finest:
@@ -189,12 +189,12 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
             domain, most = _vector_domain(domain.element_domain, size=_MOST_VALUES), _MOST_VALUES
         privacy_map = make(domain, input_metric, scale, finest, MO).map
     draw = getattr(samplers, distribution)
-    draw(scale, 0, granularity=granularity)
+    draw(scale, size=0, granularity=granularity)
 
     def add(x: NDArray[Any]) -> NDArray[Any]:
         if most is not None and x.size > most:
             raise ParameterError(f"vectors must have at most {most} values where their domain has no size")
-        return _add_reals(x, draw(scale, x.size, granularity=granularity), granularity, number)
+        return _add_reals(x, draw(scale, size=x.size, granularity=granularity), granularity, number)
 
     return _called_directly(
         made, privacy_map, lambda x: _add_real(x, draw(scale, granularity=granularity), granularity, number), add

@@ -194,14 +194,14 @@ def _add_geometric_to_column(measurement: Any, values: NDArray[Any]) -> NDArray[
     alpha = _rounded_up(measurement.alpha)
     if not _within(alpha, _GEOMETRIC_SCALES) or values.dtype != np.int64:
         return None
-    return _sum(values, samplers.discrete_laplace(alpha, values.size, threads=1))
+    return _sum(values, samplers.discrete_laplace(alpha, size=values.size, threads=1))
 
 
 def _add_discrete_gaussian_to_column(measurement: Any, values: NDArray[Any]) -> NDArray[Any] | None:
     sigma_squared = _rounded_up(measurement.sigma_squared)
     if not _within(sigma_squared, _GAUSSIAN_SQUARES) or values.dtype != np.int64:
         return None
-    return _sum(values, samplers.discrete_gaussian(_root(sigma_squared), values.size, threads=1))
+    return _sum(values, samplers.discrete_gaussian(_root(sigma_squared), size=values.size, threads=1))
 
 
 _ADD_TO_COLUMN: Final = {
