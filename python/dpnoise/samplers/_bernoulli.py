@@ -36,12 +36,22 @@ def bernoulli(
     Parameters
     ----------
     p : float
-        From 0 to 1.
-    size, out, threads, rng : as everywhere
+        The probability of True: from 0 to 1, a number that a float holds exactly.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single bool.
+    out : ndarray of bool, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
     bool or ndarray of bool
+        One coin, or an array of the shape `size`, or `out`.
 
     Raises
     ------

@@ -10,6 +10,11 @@ def random_bytes(n: int) -> bytes:
     ----------
     n : int
         The number of bytes, from 0 to 2**63 - 1.
+
+    Returns
+    -------
+    bytes
+        ``n`` bytes, uniform and independent.
     """
     try:
         return _native.random_bytes(n)

@@ -58,17 +58,28 @@ def discrete_laplace(
     Parameters
     ----------
     scale : int, float or Fraction
-        From 2**-40 to 2**40, taken at its exact value. For integer values of L1 sensitivity ``D`` a scale of
-        ``D / epsilon`` gives epsilon-differential privacy.
+        The scale of the noise, from 2**-40 to 2**40, taken at its exact value. For integer values of L1 sensitivity
+        ``D`` a scale of ``D / epsilon`` gives epsilon-differential privacy.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
     radius : int, optional
-        Truncate the distribution: ``x`` is at most this in magnitude. At least 1 and the scale, at most 2**62. Bounded
-        noise has a delta: see `dpnoise.TruncatedDiscreteLaplace`.
-    size, out, threads, rng : as everywhere
+        The largest magnitude of a sample, which truncates the distribution: an integer of at least 1 and `scale`, and
+        at most 2**62. Bounded noise has a delta: see `dpnoise.TruncatedDiscreteLaplace`. By default the distribution is
+        not truncated.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
     int or ndarray of int64
-        Magnitudes beyond the range of int64 saturate, with a probability below ``exp(-2**22)``.
+        One sample, or an array of the shape `size`, or `out`. Magnitudes beyond the range of int64 saturate, with a
+        probability below ``exp(-2**22)``.
 
     References
     ----------
@@ -132,15 +143,29 @@ def discrete_gaussian(
     Parameters
     ----------
     sigma : int, float or Fraction
-        From 2**-20 to 2**40, taken at its exact value. For integer values of L2 sensitivity ``D`` a sigma of
-        ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
-    radius : as for `discrete_laplace`
-        See `dpnoise.TruncatedDiscreteGaussian`.
-    size, out, threads, rng : as everywhere
+        The scale of the noise, about its standard deviation: from 2**-20 to 2**40, taken at its exact value. For
+        integer values of L2 sensitivity ``D`` a sigma of ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential
+        privacy.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
+    radius : int, optional
+        The largest magnitude of a sample, which truncates the distribution: an integer of at least 1 and `sigma`, and
+        at most 2**62. Bounded noise has a delta: see `dpnoise.TruncatedDiscreteGaussian`. By default the distribution
+        is not truncated.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
-    int or ndarray of int64, as for `discrete_laplace`
+    int or ndarray of int64
+        One sample, or an array of the shape `size`, or `out`. Magnitudes beyond the range of int64 saturate, with a
+        probability below ``exp(-2**22)``.
 
     References
     ----------
@@ -203,13 +228,26 @@ def geometric(
     Parameters
     ----------
     scale : int, float or Fraction
-        From 2**-40 to 2**40, taken at its exact value.
-    radius : as for `discrete_laplace`
-    size, out, threads, rng : as everywhere
+        The scale of the noise, from 2**-40 to 2**40, taken at its exact value.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
+    radius : int, optional
+        The largest sample, which truncates the distribution: an integer of at least 1 and `scale`, and at most 2**62.
+        By default the distribution is not truncated.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
-    int or ndarray of int64, as for `discrete_laplace`
+    int or ndarray of int64
+        One sample, or an array of the shape `size`, or `out`. Samples beyond the range of int64 saturate, with a
+        probability below ``exp(-2**22)``.
 
     References
     ----------

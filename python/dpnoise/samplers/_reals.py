@@ -63,16 +63,27 @@ def laplace(
     Parameters
     ----------
     scale : int, float or Fraction
-        Positive and finite, taken at its exact value. For values on the grid of L1 sensitivity ``D`` a scale of
-        ``D / epsilon`` gives epsilon-differential privacy.
+        The scale of the noise: positive and finite, from 2**-1019 to 2**939 with the default granularity, taken at its
+        exact value. For values on the grid of L1 sensitivity ``D`` a scale of ``D / epsilon`` gives
+        epsilon-differential privacy.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
     granularity : float, optional
-        The step of the grid, a power of two from 2**-1019 to 2**900; ``scale`` must be from 2**-40 to 2**40 steps. By
+        The step of the grid, a power of two from 2**-1019 to 2**900; `scale` must be from 2**-40 to 2**40 steps. By
         default ``2**ceil(log2(scale) - 40)``.
-    size, out, threads, rng : as everywhere
+    out : ndarray of float64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
     float or ndarray of float64
+        One sample, or an array of the shape `size`, or `out`.
 
     References
     ----------
@@ -142,16 +153,27 @@ def gaussian(
     Parameters
     ----------
     sigma : int, float or Fraction
-        Positive and finite, taken at its exact value. For values on the grid of L2 sensitivity ``D`` a sigma of
-        ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
+        The scale of the noise, about its standard deviation: positive and finite, from 2**-1019 to 2**939 with the
+        default granularity, taken at its exact value. For values on the grid of L2 sensitivity ``D`` a sigma of ``D /
+        sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
     granularity : float, optional
-        The step of the grid, a power of two from 2**-1019 to 2**900; ``sigma`` must be from 2**-20 to 2**40 steps. By
+        The step of the grid, a power of two from 2**-1019 to 2**900; `sigma` must be from 2**-20 to 2**40 steps. By
         default ``2**ceil(log2(2 * sigma) - 40)``.
-    size, out, threads, rng : as everywhere
+    out : ndarray of float64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
     float or ndarray of float64
+        One sample, or an array of the shape `size`, or `out`.
 
     References
     ----------

@@ -39,11 +39,21 @@ def skellam(
     mu : int, float or Fraction
         The mean of each Poisson variable, half of the variance: from 2**-40 to 90,000, taken at its exact value. The
         tables of a new one take 2 to 400 ms.
-    size, out, threads, rng : as for `geometric`
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
     int or ndarray of int64
+        One sample, or an array of the shape `size`, or `out`.
 
     References
     ----------
@@ -111,16 +121,28 @@ def staircase(
     Parameters
     ----------
     epsilon : int, float or Fraction
-        At most 2**40, taken at its exact value.
+        The privacy parameter: positive, so large that some `width` is allowed, and at most 2**40, taken at its exact
+        value.
     width : int
         The sensitivity, from 1 to ``3969 * epsilon / (44 + epsilon)``.
     inner : int
-        From 1 to `width`. The least mean magnitude takes about ``width / (1 + exp(epsilon / 2))``.
-    size, out, threads, rng : as for `skellam`
+        The end of the innermost step, from 1 to `width`. The least mean magnitude takes about ``width / (1 +
+        exp(epsilon / 2))``.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
-    int or ndarray of int64, as for `skellam`
+    int or ndarray of int64
+        One sample, or an array of the shape `size`, or `out`.
 
     References
     ----------
@@ -178,20 +200,30 @@ def negative_binomial_share(
 ) -> int | NDArray[np.int64]:
     """Draw what one of several parties adds, so that the sum of all is exactly discrete Laplace noise.
 
-    It is the difference of two independent negative binomial variables of shape ``1 / parties``. Fewer shares than all
-    protect less: with k of n missing, the rest is not discrete Laplace.
+    A share is the difference of two independent negative binomial variables of shape ``1 / parties``. Fewer shares than
+    all protect less: with k of n missing, the sum of the rest is not discrete Laplace.
 
     Parameters
     ----------
-    scale : as for `geometric`
-        That of the sum, at most 88.
+    scale : int, float or Fraction
+        The scale of the sum of all shares, from 2**-40 to 88, taken at its exact value.
     parties : int
-        From 1 to 2**32.
-    size, out, threads, rng : as for `skellam`
+        The number of parties, from 1 to 2**32, each of which adds one share.
+    size : int or tuple of int, optional
+        The shape of the result. Without `size` and `out` the result is a single Python number.
+    out : ndarray of int64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result's distribution.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
-    int or ndarray of int64, as for `skellam`
+    int or ndarray of int64
+        One sample, or an array of the shape `size`, or `out`.
 
     References
     ----------
