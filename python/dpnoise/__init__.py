@@ -23,13 +23,8 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 - `dpnoise.extend`: what packages that build on dpnoise need beside its mechanisms.
 
-A docstring says of some parameters only "as everywhere". In short: ``threads`` is a number of threads, by default as
-many as there are cores; ``rng`` is a generator of `dpnoise.hazmat`, for tests only; ``out`` is an array to fill, and
-``size`` the shape of the result; ``epsilon`` is positive and finite, and ``delta`` between 0 and 1; ``relation`` says
-which data are neighbours, "add/remove" or "substitute"; ``bounds`` are the smallest and the largest value; ``level`` is
-the probability with which a bound or an interval holds. All arguments are checked before anything is drawn or spent: a
-`ParameterError` is raised for values, a TypeError for types. https://dpnoise.github.io/dpnoise/reference/conventions/
-has the details.
+All arguments are checked before anything is drawn or spent: a `ParameterError` is raised for values, a TypeError for
+types. https://dpnoise.github.io/dpnoise/reference/conventions/ has the details, and the terms that hold everywhere.
 """
 
 from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily

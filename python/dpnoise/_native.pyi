@@ -106,28 +106,38 @@ class TestRng: ...
 
 @final
 class SeededRng(TestRng):
-    """ChaCha12 under a key that is derived from a seed, an int from 0 to 2**64 - 1: ``SeededRng(7)``.
+    """ChaCha12 under a key that is derived from a seed: ``SeededRng(7)``. For tests only.
+
+    Parameters
+    ----------
+    seed : int
+        The seed, from 0 to 2**64 - 1: equal seeds give equal words. Who knows it can subtract the noise.
 
     Raises
     ------
     ParameterError
         When the seed is out of range.
     TypeError
-        When it is not an int.
+        When the seed is not an int.
     """
 
     def __new__(cls, seed: int) -> SeededRng: ...
 
 @final
 class ScriptedRng(TestRng):
-    """Given bytes in the place of random ones, played back once: ``ScriptedRng(bytes(64))``.
+    """Given bytes in the place of random ones, played back once: ``ScriptedRng(bytes(64))``. For tests only.
 
-    A call that needs more than there are raises `dpnoise.RandomnessError`.
+    A call that needs more bytes than there are raises `dpnoise.RandomnessError`.
+
+    Parameters
+    ----------
+    script : bytes
+        The bytes to play back, of any number. Who knows them can subtract the noise.
 
     Raises
     ------
     TypeError
-        When it is not bytes.
+        When the script is not bytes.
     """
 
     def __new__(cls, script: bytes) -> ScriptedRng: ...

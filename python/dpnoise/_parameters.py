@@ -200,13 +200,15 @@ def real(value: Any, name: str) -> float:
     Parameters
     ----------
     value : float
-        A number of Python or NumPy that is no bool, an int or a Fraction, too. Its range is for the caller to check.
+        A real number of Python or NumPy, an int or a Fraction included, but no bool. Its range is for the caller to
+        check.
     name : str
         The name of the parameter, for the message.
 
     Returns
     -------
     float
+        The float nearest to `value`.
 
     Raises
     ------
@@ -251,19 +253,22 @@ def real_up(value: Any, name: str) -> float:
     Parameters
     ----------
     value : float
-        As for `real`.
+        A real number of Python or NumPy, an int or a Fraction included, but no bool. Its range is for the caller to
+        check.
     name : str
         The name of the parameter, for the message.
 
     Returns
     -------
     float
-        Infinity beyond the largest float.
+        The smallest float that is at least `value`: infinity beyond the largest float.
 
     Raises
     ------
-    TypeError, ParameterError
-        As by `real`.
+    TypeError
+        When it is no number. The message names its type, and not the value.
+    ParameterError
+        When it is an integer beyond the largest float.
     """
     real(value, name)  # refuses everything but real numbers
     return at_least(value)
@@ -284,7 +289,7 @@ def root(square: Fraction) -> float:
     Parameters
     ----------
     square : Fraction
-        Not negative.
+        The number whose root is taken: not negative.
 
     Returns
     -------
@@ -309,7 +314,7 @@ def integer(value: Any, name: str, allowed: range) -> int:
     Parameters
     ----------
     value : int
-        An integer of Python or NumPy that is no bool.
+        An integer of Python or NumPy, but no bool.
     name : str
         The name of the parameter, for the message.
     allowed : range
@@ -318,6 +323,7 @@ def integer(value: Any, name: str, allowed: range) -> int:
     Returns
     -------
     int
+        The integer, as an int of Python.
 
     Raises
     ------
@@ -452,7 +458,7 @@ def array_of(x: Any, name: str, *, tables: bool = True) -> NDArray[Any]:
     Returns
     -------
     ndarray
-        Of the dtype and shape of the data. It may share their memory.
+        An array of the dtype and shape of the data. It may share their memory.
 
     Raises
     ------
@@ -481,23 +487,26 @@ def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> 
     Parameters
     ----------
     x : array_like of float or int
-        As for `array_of`; integers are at most 2**53 in magnitude.
+        Numbers or sequences of numbers, arrays of NumPy, columns of pandas, Polars or Arrow, or tensors. Integers are
+        at most 2**53 in magnitude.
     name : str
         The name of the parameter, for the message.
     otherwise : str, default ""
-        What the message for larger integers ends with: what to do.
+        The end of the message for larger integers: what to do.
     tables : bool, default True
-        As for `array_of`.
+        Whether a table is taken, and becomes a matrix.
 
     Returns
     -------
     ndarray
-        Integers or floats of at most 64 bits. It may share memory with the data.
+        An array of integers or floats of at most 64 bits. It may share memory with the data.
 
     Raises
     ------
-    TypeError, ParameterError
-        As by `array_of`; a TypeError also for bool, complex numbers and texts, a ParameterError for larger integers.
+    TypeError
+        When the data cannot be read as an array, or are bool, complex numbers or texts.
+    ParameterError
+        When values are missing, or an integer is larger.
     """
     read = _read(x, name, partial(array_from, tables=tables))
     given = _as_array(read, name)

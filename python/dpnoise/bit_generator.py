@@ -69,7 +69,13 @@ class SecureBitGenerator(np.random.BitGenerator):
         _refuse("has no seed")
 
     def spawn(self, n_children: int) -> NoReturn:
-        """Refuse: generators are independent of each other without being spawned."""
+        """Refuse: generators are independent of each other without being spawned.
+
+        Parameters
+        ----------
+        n_children : int
+            How many generators NumPy's caller asks for; it is not read.
+        """
         _refuse("cannot be spawned from")
 
     def __reduce__(self) -> NoReturn:

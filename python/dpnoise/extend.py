@@ -53,13 +53,13 @@ def gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> 
     Parameters
     ----------
     epsilon : float
-        The privacy parameter epsilon; positive and finite.
+        The privacy parameter: positive and finite.
     delta : float
-        The privacy parameter delta; above 0 and at most 1. With 1, which needs no noise, the scale alone counts.
+        The privacy parameter: above 0 and at most 1. With 1, which needs no noise, the scale alone counts.
     sensitivity : float
-        The most that one person can change the value, in the L2 norm; positive and finite.
+        The most that one person can change the value, in the L2 norm: positive and finite.
     scale : float
-        The standard deviation that the host would use; positive and finite.
+        The standard deviation that the host would use: positive and finite.
 
     Returns
     -------
@@ -94,15 +94,16 @@ def with_scale(kind: type[_Noise], sensitivity: float, scale: float) -> _Noise:
     Parameters
     ----------
     kind : type
-        `dpnoise.Gaussian` or `dpnoise.DiscreteGaussian`.
+        The class of the mechanism: `dpnoise.Gaussian` or `dpnoise.DiscreteGaussian`.
     sensitivity : float
-        The most that one person can change the value, in the L2 norm; positive and finite.
+        The most that one person can change the value, in the L2 norm: positive and finite.
     scale : float
-        The least standard deviation of the noise; positive and finite.
+        The least standard deviation of the noise: positive and finite.
 
     Returns
     -------
     dpnoise.Gaussian or dpnoise.DiscreteGaussian
+        A mechanism of the class `kind` whose ``scale`` is at least the given one.
 
     Raises
     ------
@@ -172,8 +173,9 @@ class Patch:
     Parameters
     ----------
     replacements : callable
-        Takes nothing, and returns an iterable of triples: the owner (a module or a class), the name and the new value
-        of each attribute to replace. It is called when the first thread enters, so that the host is imported by then.
+        A function without parameters that returns an iterable of triples: the owner (a module or a class), the name and
+        the new value of each attribute to replace. It is called when the first thread enters, so that the host is
+        imported by then.
 
     Notes
     -----

@@ -70,7 +70,17 @@ class Ticket:
 
     @classmethod
     def from_bytes(cls, ticket: bytes) -> Ticket:
-        """Read the result of `to_bytes`, as a ticket for `dpnoise.hazmat.regenerate` alone.
+        """Read the bytes that `to_bytes` returned, as a ticket for `dpnoise.hazmat.regenerate` alone.
+
+        Parameters
+        ----------
+        ticket : bytes
+            What `to_bytes` returned.
+
+        Returns
+        -------
+        Ticket
+            An equal ticket, which is not fresh.
 
         Raises
         ------
@@ -147,12 +157,12 @@ class NoiseKey:
 
     @classmethod
     def from_secret_bytes(cls, secret: bytes) -> NoiseKey:
-        """Read the result of `to_secret_bytes`.
+        """Read the bytes that `to_secret_bytes` returned.
 
         Parameters
         ----------
         secret : bytes
-            32 bytes, uniformly random: a password or a seed is no key.
+            The key: 32 bytes, uniformly random. A password or a seed is no key.
         """
         return cls._of(_native.NoiseKey.from_secret_bytes(_checked("secret", secret, bytes)))
 
@@ -172,9 +182,9 @@ class NoiseKey:
         ----------
         step : int
             The number of the step, from 0 to 2**64 - 1. It may be repeated: the noise is independent all the same.
-        domain : str
-            What the noise is for, at most 1024 bytes in UTF-8. Domains that begin with ``dpnoise.`` are for the
-            package's own noise.
+        domain : str, default ""
+            What the noise is for: a text of at most 1024 bytes in UTF-8. Domains that begin with ``dpnoise.`` are for
+            the package's own noise.
         """
         try:
             _checked("domain", domain, str).encode()
@@ -206,20 +216,33 @@ class NoiseKey:
         ticket : Ticket
             A fresh ticket of this key.
         distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
-            A function of `dpnoise.samplers`.
+            The name of the distribution, which is that of a function of `dpnoise.samplers`.
         scale : int, float or Fraction
-            The scale or sigma of the distribution, taken at its exact value.
-        start : int
-            The number of the first sample among all samples of the ticket, of which there are 2**44.
+            The scale or sigma of the distribution, in the range of its function in `dpnoise.samplers`; taken at its
+            exact value.
+        size : int or tuple of int
+            The shape of the result.
+        start : int, default 0
+            The number of the first sample among all samples of the ticket, of which there are 2**44: not negative, and
+            such that all drawn samples have numbers below 2**44.
         granularity : float, optional
-            The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
-        radius : int or None
-            The largest magnitude, for the other distributions.
-        size, out, threads : as everywhere
+            The step of the grid for ``"laplace"`` and ``"gaussian"``, a power of two from 2**-1019 to 2**900. By
+            default the one that these functions choose; None for the other distributions.
+        radius : int, optional
+            The largest magnitude of a sample for ``"discrete_laplace"``, ``"discrete_gaussian"`` and ``"geometric"``,
+            from 1 and the scale to 2**62. By default the distribution is not truncated; None for the other
+            distributions.
+        out : ndarray of int64 or float64, optional
+            An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
+            result.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result.
 
         Returns
         -------
-        ndarray of int64 or, for "laplace" and "gaussian", of float64
+        ndarray of int64 or float64
+            The samples: float64 for ``"laplace"`` and ``"gaussian"``, int64 for the other distributions.
 
         Raises
         ------
@@ -275,13 +298,33 @@ def regenerate(
         The key that made the ticket.
     ticket : Ticket
         Any ticket of the key, also one that is used up or was read from bytes. A fresh ticket is used up.
-    distribution, scale, size, start, granularity, radius, out, threads
-        As for `NoiseKey.draw`. With another distribution, scale, granularity or radius than the draw had, the noise is
-        independent of the draw's.
+    distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
+        The name of the distribution, which is that of a function of `dpnoise.samplers`. With another distribution,
+        scale, granularity or radius than the draw had, the noise is independent of the draw's.
+    scale : int, float or Fraction
+        The scale or sigma of the distribution, in the range of its function in `dpnoise.samplers`; taken at its exact
+        value.
+    size : int or tuple of int
+        The shape of the result.
+    start : int, default 0
+        The number of the first sample among all samples of the ticket, of which there are 2**44: not negative, and such
+        that all drawn samples have numbers below 2**44.
+    granularity : float, optional
+        The step of the grid for ``"laplace"`` and ``"gaussian"``, a power of two from 2**-1019 to 2**900. By default
+        the one that these functions choose; None for the other distributions.
+    radius : int, optional
+        The largest magnitude of a sample for ``"discrete_laplace"``, ``"discrete_gaussian"`` and ``"geometric"``, from
+        1 and the scale to 2**62. By default the distribution is not truncated; None for the other distributions.
+    out : ndarray of int64 or float64, optional
+        An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the result.
+    threads : int, optional
+        The number of threads that share the work, at least 1; by default all cores that the process may use. It does
+        not change the result.
 
     Returns
     -------
-    ndarray of int64 or, for "laplace" and "gaussian", of float64
+    ndarray of int64 or float64
+        The samples: float64 for ``"laplace"`` and ``"gaussian"``, int64 for the other distributions.
     """
     return _fill(key, ticket, distribution, scale, size, start, granularity, radius, out, threads, once=False)
 

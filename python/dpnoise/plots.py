@@ -48,14 +48,14 @@ def chart(
         The file of the chart; the suffix (one of `SUFFIXES`) chooses the format. The file appears only when the block
         has succeeded. Without a file the figure is pyplot's: a notebook shows it, and so does ``pyplot.show()``.
     ax : matplotlib.axes.Axes, optional
-        What to draw on instead of a new figure. It is given without ``path``.
-    height : float, default 5
-        Of a new figure, in inches; its width is 9.
+        The axes to draw on instead of those of a new figure. Give at most one of `path` and `ax`.
+    height : float, default 5.0
+        The height of a new figure, in inches; its width is 9.
 
     Yields
     ------
     matplotlib.axes.Axes
-        To draw on.
+        The axes to draw on.
     """
     if path is not None and ax is not None:
         raise ParameterError(f"path must be None when ax is given, got {str(path)!r}: save the figure of ax yourself")
@@ -111,22 +111,26 @@ def histogram(
 
     Parameters
     ----------
-    labels : sequence of str, length k
-        The names of the bars.
+    labels : sequence of str
+        The names of the ``k`` bars.
     estimates : mapping of str to (counts, lower, upper)
-        The name of each series and its three arrays of shape (k,): the estimates and the ends of their intervals.
-    true_counts : array of shape (k,), optional
+        The name of each series, of which there is at least one, and its three arrays of shape (k,): the estimates and
+        the ends of their intervals.
+    true_counts : array_like, shape (k,), optional
         The exact counts where they are known; drawn as marks. They sort the bars; without them the first series does.
         Of more than 60 labels only the 60 uppermost are drawn, and the chart says so.
     title : str, optional
-        A line above the chart.
-    path, ax : optional
-        As for `chart`.
+        A line above the chart. By default there is none.
+    path : path-like, optional
+        The file of the chart; the suffix (one of `SUFFIXES`) chooses the format. Without a file the figure is pyplot's:
+        a notebook shows it, and so does ``pyplot.show()``.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on instead of those of a new figure. Give at most one of `path` and `ax`.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The chart.
+        The axes with the chart.
     """
     series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)

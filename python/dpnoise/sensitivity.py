@@ -39,13 +39,37 @@ _COUNTS: Final = range(2**63)
 
 
 def count(relation: Relation = "add/remove") -> int:
-    """Return the sensitivity of the number of rows that meet a condition: 1."""
+    """Return the sensitivity of the number of rows that meet a condition: 1.
+
+    Parameters
+    ----------
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    Returns
+    -------
+    int
+        The sensitivity, in rows: 1.
+    """
     check_relation(relation)
     return 1
 
 
 def histogram(relation: Relation = "add/remove") -> int:
-    """Return the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group."""
+    """Return the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group.
+
+    Parameters
+    ----------
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    Returns
+    -------
+    int
+        The sensitivity, in rows: 1 or 2.
+    """
     check_relation(relation)
     return 1 if relation == "add/remove" else 2
 
@@ -53,8 +77,9 @@ def histogram(relation: Relation = "add/remove") -> int:
 def histogram_distance(x: Mapping[Any, int] | Integers, x_prime: Mapping[Any, int] | Integers) -> int:
     """Return the L1 distance of two databases that are given as histograms.
 
-    It is the sum over all kinds of records of the absolute differences of their numbers: the number of additions and
-    removals of records between the databases. Databases at a distance of at most 1 are neighbours under "add/remove".
+    The distance is the sum over all kinds of records of the absolute differences of their numbers: the number of
+    additions and removals of records between the databases. Databases at a distance of at most 1 are neighbours under
+    "add/remove".
 
     Parameters
     ----------
@@ -62,6 +87,11 @@ def histogram_distance(x: Mapping[Any, int] | Integers, x_prime: Mapping[Any, in
         The number of records of each of ``k`` kinds, in the same order; or two mappings from a kind to the number,
         where a kind that is absent has none. A list is taken for numbers, never for records: count records first, with
         `collections.Counter`. From 0 to ``2**63 - 1`` of each kind.
+
+    Returns
+    -------
+    int
+        The distance, in records.
 
     Notes
     -----
@@ -99,7 +129,22 @@ def _counts(histogram: Any, name: str) -> Counter[Any]:
 def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
     """Return the sensitivity of the sum of values within bounds.
 
-    It is ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute", rounded up.
+    The sensitivity is ``max(abs(lower), abs(upper))`` under "add/remove", and ``upper - lower`` under "substitute",
+    rounded up.
+
+    Parameters
+    ----------
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first, taken at their exact values. Never take
+        them from the data.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    Returns
+    -------
+    float
+        The sensitivity, in the values' unit.
     """
     lower, upper = _exact(bounds)
     check_relation(relation)
@@ -111,7 +156,18 @@ def mean(bounds: Bounds, n: int) -> float:
 
     Under "add/remove" the number of rows is private, and the mean is as sensitive as a single value.
 
-    The number ``n`` of rows is public and positive.
+    Parameters
+    ----------
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first, taken at their exact values. Never take
+        them from the data.
+    n : int
+        The number of rows, which is public: from 1 to 2**63 - 1.
+
+    Returns
+    -------
+    float
+        The sensitivity, in the values' unit: ``(upper - lower) / n``, rounded up.
     """
     lower, upper = _exact(bounds)
     return at_least((upper - lower) / _check_rows(n))
@@ -120,9 +176,21 @@ def mean(bounds: Bounds, n: int) -> float:
 def variance(bounds: Bounds, n: int) -> float:
     """Return the sensitivity of the variance of ``n`` values within bounds, under "substitute".
 
-    The variance is the mean squared distance from the mean.
+    The variance is the mean squared distance from the mean. Its sensitivity is ``(upper - lower)**2 * (n - 1) / n**2``,
+    rounded up.
 
-    It is ``(upper - lower) ** 2 * (n - 1) / n ** 2``, rounded up, for a public and positive number ``n`` of rows.
+    Parameters
+    ----------
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first, taken at their exact values. Never take
+        them from the data.
+    n : int
+        The number of rows, which is public: from 1 to 2**63 - 1.
+
+    Returns
+    -------
+    float
+        The sensitivity, in the square of the values' unit.
 
     Notes
     -----
@@ -138,7 +206,20 @@ def variance(bounds: Bounds, n: int) -> float:
 def quantile_score(q: float, relation: Relation = "add/remove") -> float:
     """Return the sensitivity of the score by which `dpnoise.queries.Quantile` ranks candidates for ``q``.
 
-    It is ``max(q, 1 - q)``, rounded up, under "add/remove", 1 under "substitute"; ``q`` is strictly between 0 and 1.
+    The sensitivity is ``max(q, 1 - q)``, rounded up, under "add/remove", and 1 under "substitute".
+
+    Parameters
+    ----------
+    q : float
+        The quantile: between 0 and 1, both excluded.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    Returns
+    -------
+    float
+        The sensitivity, in rows.
     """
     check_relation(relation)
     if not 0 < real(q, "q") < 1:

@@ -19,11 +19,21 @@ enum Source {
     Scripted(rng::ScriptedRng),
 }
 
-/// ChaCha12 under a key derived from a seed.
+/// ChaCha12 under a key that is derived from a seed. For tests only.
+///
+/// Parameters
+/// ----------
+/// seed : int
+///     The seed, from 0 to 2**64 - 1: equal seeds give equal words. Who knows it can subtract the noise.
 #[pyclass(module = "dpnoise._native", extends = TestRng)]
 pub(crate) struct SeededRng;
 
-/// Plays back given bytes.
+/// Given bytes in the place of random ones, played back once. For tests only.
+///
+/// Parameters
+/// ----------
+/// script : bytes
+///     The bytes to play back, of any number. Who knows them can subtract the noise.
 #[pyclass(module = "dpnoise._native", extends = TestRng)]
 pub(crate) struct ScriptedRng;
 
