@@ -25,11 +25,13 @@ class AboveThreshold(Mechanism):
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
     threshold : float
-        Finite; public.
+        The threshold, in the values' unit: finite, and public.
     sensitivity : float, default 1.0
-        The most that a value changes between neighbours; positive and finite.
+        The most that a value changes between neighbours, in the values' unit: positive and finite, with ``sensitivity /
+        epsilon`` below 2**900.
     max_positives : int, default 1
         The number of positive answers after which a run halts, from 1 to 2**32 - 1.
     monotonic : bool, default False
@@ -133,8 +135,9 @@ class AboveThreshold(Mechanism):
         Parameters
         ----------
         count : int
-            About how many values a run is asked; positive.
-        level : as everywhere
+            About how many values a run is asked: from 1 to 2**53 - 1.
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
 
         References
         ----------
@@ -149,7 +152,9 @@ class AboveThreshold(Mechanism):
 
         Parameters
         ----------
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
         """
         return AboveThresholdRun(self._native.start(rng))
 
@@ -160,7 +165,9 @@ class AboveThreshold(Mechanism):
         ----------
         values : array_like
             Finite real numbers, of one dimension. Integers up to 2**53 in magnitude.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -187,6 +194,11 @@ class AboveThresholdRun:
     It can be neither copied nor pickled, and a forked child cannot continue it, since the noise of the threshold must
     be used once. (A snapshot of a virtual machine that is restored twice uses it twice, which cannot be detected.)
     Threads may share a run.
+
+    Parameters
+    ----------
+    native : object
+        The state of the run, which `AboveThreshold.start` makes; no other way to make one is public.
     """
 
     __slots__ = ("_native",)
@@ -212,8 +224,15 @@ class AboveThresholdRun:
         Parameters
         ----------
         value : float
-            Finite; an integer of at most 2**53 in magnitude.
-        rng : as everywhere
+            The value to compare, in the unit of the threshold: finite; an integer of at most 2**53 in magnitude.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        bool
+            Whether the noisy value is at or above the noisy threshold.
 
         Raises
         ------

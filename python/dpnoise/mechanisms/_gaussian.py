@@ -39,15 +39,17 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        epsilon : as everywhere, or 0
+        epsilon : float
+            The privacy parameter: zero or more, and finite.
         count : int, default 1
-            How many values are released at once.
+            The number of values that are released at once, from 1 to 2**60 - 1.
 
         Returns
         -------
         float
             From 0 to 1, never too small. For one integer, or one value on the default grid, at most 1e-12 too large,
-            relatively, where it is not below the smallest normal double; otherwise see the class.
+            relatively, where it is not below the smallest normal double; the notes of the class say how close it is
+            otherwise.
         """
         return self._native.delta_for(epsilon, integer(count, "count", COUNTS))
 
@@ -56,9 +58,10 @@ class GaussianPrivacy(Mechanism):
 
         Parameters
         ----------
-        delta : as everywhere, or 1
+        delta : float
+            The privacy parameter: above 0 and at most 1.
         count : int, default 1
-            How many values are released at once.
+            The number of values that are released at once, from 1 to 2**60 - 1.
         """
         return self._native.epsilon_for(delta, integer(count, "count", COUNTS))
 
@@ -95,24 +98,33 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     Parameters
     ----------
-    epsilon, delta, rho : float, optional
-        Give ``epsilon`` and ``delta``, or ``rho``: then ``scale`` is ``sensitivity / sqrt(2 * rho)``, and a ``delta``
-        determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and `cost` raises an error. Epsilon and
-        rho are positive and finite, delta is between 0 and 1.
+    epsilon : float, optional
+        The privacy parameter: positive and finite. Give `epsilon` and `delta`, or `rho`.
+    delta : float, optional
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people. With `rho` it determines the epsilon; a `rho` without a `delta` has no epsilon, and `cost` raises an
+        error.
     sensitivity : float, default 1.0
-        The L2 sensitivity of the values, in their unit; positive and finite.
+        The L2 sensitivity of the values, in their unit: positive and finite.
+    rho : float, optional
+        The parameter of zero-concentrated differential privacy: positive and finite. With it the scale is ``sensitivity
+        / sqrt(2 * rho)``.
     method : {"analytic", "classical"}, default "analytic"
         The formula of the scale for epsilon and delta: the least scale that suffices, or ``sensitivity * sqrt(2 *
-        ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1.
+        ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1. With `rho` it must be
+        ``"analytic"``.
     granularity : float, optional
-        The step of the grid, a power of two of at least ``2**ceil(log2(2 * scale) - 44)``. By default
-        ``2**ceil(log2(2 * scale) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 + 100 *
-        ceil(sqrt(n)))))`` if that is less: it depends on the length of what is released, which is public.
+        The step of the grid, in the values' unit: a power of two from 2**-1019 to 2**900 and of at least
+        ``2**ceil(log2(2 * scale) - 44)``. By default ``2**ceil(log2(2 * scale) - 40)``, or for ``n`` values
+        ``2**floor(log2(sensitivity / (100 + 100 * ceil(sqrt(n)))))`` if that is less: it depends on the length of what
+        is released, which is public.
 
     Attributes
     ----------
-    granularity, scale : float
-        For a single value; `granularity_for` and `scale_for` give those for several.
+    granularity : float
+        The step of the grid for a single value, in the values' unit; `granularity_for` gives that for several.
+    scale : float
+        The scale of the noise of a single value, in the values' unit; `scale_for` gives that for several.
 
     Notes
     -----
@@ -190,10 +202,18 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
 
     Parameters
     ----------
-    epsilon, delta, rho : as for `Gaussian`
+    epsilon : float, optional
+        The privacy parameter: positive and finite. Give `epsilon` and `delta`, or `rho`.
+    delta : float, optional
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people. With `rho` it determines the epsilon; a `rho` without a `delta` has no epsilon, and `cost` raises an
+        error.
     sensitivity : float, default 1
         The L2 sensitivity of the values, from 1 to 2**40; for k counts that change by 1 each it is ``sqrt(k)``. It is
         never rounded down to an integer, not even for a single value.
+    rho : float, optional
+        The parameter of zero-concentrated differential privacy: positive and finite. With it the scale is ``sensitivity
+        / sqrt(2 * rho)``.
 
     Notes
     -----

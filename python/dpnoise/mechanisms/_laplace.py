@@ -16,18 +16,23 @@ class Laplace(RealNoise):
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
     sensitivity : float, default 1.0
-        The L1 sensitivity of the values, in their unit; positive and finite.
+        The L1 sensitivity of the values, in their unit: positive and finite, with ``sensitivity / epsilon`` below
+        2**940.
     granularity : float, optional
-        The step of the grid, a power of two of at least ``2**ceil(log2(sensitivity / epsilon) - 51)``. By default
-        ``2**ceil(log2(sensitivity / epsilon) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 * n)))``
-        if that is less: it depends on the length of what is released, which is public.
+        The step of the grid, in the values' unit: a power of two from 2**-1019 to 2**900 and of at least
+        ``2**ceil(log2(sensitivity / epsilon) - 51)``. By default ``2**ceil(log2(sensitivity / epsilon) - 40)``, or for
+        ``n`` values ``2**floor(log2(sensitivity / (100 * n)))`` if that is less: it depends on the length of what is
+        released, which is public.
 
     Attributes
     ----------
-    granularity, scale : float
-        For a single value; `granularity_for` and `scale_for` give those for several.
+    granularity : float
+        The step of the grid for a single value, in the values' unit; `granularity_for` gives that for several.
+    scale : float
+        The scale of the noise of a single value, in the values' unit; `scale_for` gives that for several.
 
     Notes
     -----
@@ -67,9 +72,10 @@ class DiscreteLaplace(IntegerNoise):
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
     sensitivity : int, default 1
-        The L1 sensitivity of the values; positive, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
+        The L1 sensitivity of the values: positive and below 2**63, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
 
     References
     ----------

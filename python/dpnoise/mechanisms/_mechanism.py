@@ -38,7 +38,9 @@ class Mechanism(ByName):
         ----------
         x : object
             The value of the query, as the mechanism takes it.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -83,7 +85,8 @@ class Mechanism(ByName):
 
         Parameters
         ----------
-        level : as everywhere
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
 
         Raises
         ------

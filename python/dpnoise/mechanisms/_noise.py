@@ -43,7 +43,8 @@ class Noise(Mechanism):
 
         Parameters
         ----------
-        level : as everywhere
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return self._native.error(level, 1)
 
@@ -62,8 +63,8 @@ class Noise(Mechanism):
         ----------
         released : float or array_like
             What `release` returned: the whole array, since its length may count.
-        level : as everywhere
-            The interval of each value holds with this probability.
+        level : float, default 0.95
+            The probability with which the interval of each value holds: between 0 and 1, both excluded.
 
         Returns
         -------
@@ -89,21 +90,24 @@ class RealNoise(Noise):
     def scale_for(self, count: int) -> float:
         """Return the scale of the noise of each value in a release of several, in the values' unit.
 
-        It is a little more than ``scale``, since the rounding of each value adds to the sensitivity.
+        The scale is a little more than ``scale``, since the rounding of each value adds to the sensitivity.
 
         Parameters
         ----------
         count : int
-            The number of values in the release: the size of the array.
+            The number of values in the release, which is the size of the array, from 1 to 2**60 - 1.
         """
         return self._native.scale_for(integer(count, "count", COUNTS))
 
     def granularity_for(self, count: int) -> float:
-        """Return the step of the grid for a release of several values: the given one, or the default one.
+        """Return the step of the grid for a release of several values, in the values' unit.
+
+        It is the given `granularity`, or the default one for so many values.
 
         Parameters
         ----------
-        count : as for `scale_for`
+        count : int
+            The number of values in the release, which is the size of the array, from 1 to 2**60 - 1.
         """
         return self._native.granularity_for(integer(count, "count", COUNTS))
 
@@ -123,7 +127,12 @@ class RealNoise(Noise):
         x : float or array_like
             Finite real values; integers up to 2**53 in magnitude. No table: its columns have sensitivities of their
             own.
-        threads, rng : as everywhere
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -163,15 +172,21 @@ class IntegerNoise(Noise):
         Parameters
         ----------
         x : int or array_like of int
-            In the range of int64, of any integer dtype. No table.
-        threads, rng : as everywhere
+            Integers in the range of int64, of any integer dtype. No table: its columns have sensitivities of their own.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
         int, ndarray of int64, or series of int64
-            Of the shape of ``x``. Sums beyond the range of int64 saturate, or with noise that several parties share
-            wrap around. A series gives a series with the same name and index, **which must be public**, as for
-            `Laplace.release`.
+            The noisy integers, of the shape of ``x``. Sums beyond the range of int64 saturate, or with noise that
+            several parties share wrap around. A series of pandas or polars gives a series with the same name and index:
+            **these labels are released as they are**, so they must be public. The index of ``value_counts()`` is not,
+            nor is its order: it says which values occur, and which is the most frequent.
         """
         if type(x) is int and -(2**63) <= x < 2**63:
             return self._native.release_one(x, threads, rng)

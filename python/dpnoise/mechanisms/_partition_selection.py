@@ -33,11 +33,12 @@ class TruncatedGeometric(ByName):
     Parameters
     ----------
     epsilon : float
-        Positive; at least ``2**-20 * max_partitions_contributed``.
+        The privacy parameter: at least ``2**-20 * max_partitions_contributed``, and finite.
     delta : float
-        From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
+        The privacy parameter: 0, or at least ``2**-800 * max_partitions_contributed`` and at most 1. Choose it much
+        smaller than one over the number of people.
     max_partitions_contributed : int, default 1
-        The most groups that a person is in.
+        The most groups that a person is in, from 1 to 2**63 - 1.
 
     Notes
     -----
@@ -90,7 +91,12 @@ class TruncatedGeometric(ByName):
         Parameters
         ----------
         num_users : int or float
-            The number of people in the group; whole.
+            The number of people in the group: a whole number.
+
+        Returns
+        -------
+        bool
+            Whether the group is kept, and may be released.
         """
         kind = type(num_users)
         return self._native.should_keep(num_users if kind is int or kind is float else real(num_users, "num_users"))
@@ -136,12 +142,12 @@ class NoiseBuffer:
         Parameters
         ----------
         x : float
-            Finite.
+            The number to release, in the unit of the mechanism's sensitivity: finite.
 
         Returns
         -------
         float
-            As by `Laplace.release`.
+            The noisy number: a multiple of the mechanism's ``granularity`` as far as a double can hold it.
         """
         try:
             return self._native.release(x if type(x) is float or type(x) is int else real(x, "x"))

@@ -56,14 +56,33 @@ class SelectionMechanism(Mechanism):
         Parameters
         ----------
         count : int
-            The number of candidates; positive.
-        level : as everywhere
+            The number of candidates, from 1 to 2**64 - 1.
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return self._native.error(count, level)
 
     @abstractmethod
     def release(self, scores: Reals, *, candidates: Labels | None = None, rng: Rng = None) -> Any:
-        """Choose by scores."""
+        """Choose by scores.
+
+        Parameters
+        ----------
+        scores : array_like
+            A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
+            magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
+        candidates : list, array or column, optional
+            The public candidates, in the order of their scores and as many; their indices by default. Do not take them
+            from the data.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        object
+            The choice, as the mechanism makes it.
+        """
 
     def release_best(
         self, data: Any, candidates: Labels, utility: Callable[[Any, Any], float], *, rng: Rng = None
@@ -80,12 +99,15 @@ class SelectionMechanism(Mechanism):
             The score function: ``utility(data, candidate)`` is a finite real number that is higher for better
             candidates, and changes by at most ``sensitivity`` between neighbours. Its running time and exceptions are
             outside the guarantee.
-        rng : as everywhere
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
         object
-            As by `release` with ``candidates``.
+            The chosen candidate, or by `TopK` the list of those that were chosen; items of arrays and columns as
+            Python's own types.
 
         Examples
         --------
@@ -129,8 +151,11 @@ class OneOfMany(SelectionMechanism):
             A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
             magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
         candidates : list, array or column, optional
-            The public candidates, in the order of their scores.
-        rng : as everywhere
+            The public candidates, in the order of their scores and as many; their indices by default. Do not take them
+            from the data.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -158,9 +183,11 @@ class Exponential(OneOfMany):
 
     Parameters
     ----------
-    epsilon : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
     sensitivity : float, default 1.0
-        The most that a score changes between neighbours, in the scores' unit; positive and finite.
+        The most that a score changes between neighbours, in the scores' unit: positive and finite, with ``sensitivity /
+        epsilon`` below 2**900.
     monotonic : bool, default False
         Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
         scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
@@ -216,8 +243,14 @@ class ReportNoisyMax(OneOfMany):
 
     Parameters
     ----------
-    epsilon : as everywhere
-    sensitivity, monotonic : as for `Exponential`
+    epsilon : float
+        The privacy parameter: positive and finite.
+    sensitivity : float, default 1.0
+        The most that a score changes between neighbours, in the scores' unit: positive and finite, with ``sensitivity /
+        epsilon`` below 2**900.
+    monotonic : bool, default False
+        Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
+        scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
 
     Notes
     -----
@@ -262,9 +295,13 @@ class TopK(SelectionMechanism):
     k : int
         The number of candidates to choose, from 1 to 2**32 - 1.
     epsilon : float
-        For all rounds together; positive and finite.
-    sensitivity, monotonic : as for `Exponential`
-        The scale is ``k * sensitivity / epsilon`` when monotonic, and ``2 * k * sensitivity / epsilon`` otherwise.
+        The privacy parameter of all rounds together: positive and finite.
+    sensitivity : float, default 1.0
+        The most that a score changes between neighbours, in the scores' unit: positive and finite, with ``k *
+        sensitivity / epsilon`` below 2**900.
+    monotonic : bool, default False
+        Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
+        scale is ``k * sensitivity / epsilon`` then, and ``2 * k * sensitivity / epsilon`` otherwise.
 
     Notes
     -----
@@ -313,10 +350,15 @@ class TopK(SelectionMechanism):
         Parameters
         ----------
         scores : array_like
-            As for `Exponential.release`, at least ``k``.
+            A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
+            Integers up to 2**53 in magnitude. Scores more than 2**51 steps of the grid below the best one are clamped
+            to that distance.
         candidates : list, array or column, optional
-            As for `Exponential.release`.
-        rng : as everywhere
+            The public candidates, in the order of their scores and as many; their indices by default. Do not take them
+            from the data.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------

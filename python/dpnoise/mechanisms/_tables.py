@@ -21,9 +21,11 @@ class Staircase(IntegerNoise):
 
     Parameters
     ----------
-    epsilon, sensitivity : float, and int with a default of 1
-        The sensitivity is from 1 to ``3969 * epsilon / (44 + epsilon)``. Several integers are released together only
-        with a sensitivity of 1, where the noise is discrete Laplace.
+    epsilon : float
+        The privacy parameter: positive, so large that some sensitivity is allowed, and at most 2**40.
+    sensitivity : int, default 1
+        The most that the integer changes between neighbours, from 1 to ``3969 * epsilon / (44 + epsilon)``. Several
+        integers are released together only with a sensitivity of 1, where the noise is discrete Laplace.
 
     References
     ----------
@@ -66,7 +68,8 @@ class SharedNoise(IntegerNoise):
 
         Parameters
         ----------
-        level : as for `Laplace.error`
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return super().error(level)
 
@@ -75,14 +78,16 @@ class SharedNoise(IntegerNoise):
 
         Parameters
         ----------
-        epsilon : as for `Gaussian.delta_for`
+        epsilon : float
+            The privacy parameter: zero or more, and finite.
         colluding : int, default 0
-            How many parties know each other's shares, or add none; fewer than all.
+            The number of parties that know each other's shares, or add none: from 0 to `parties` - 1.
 
         Returns
         -------
-        delta : float, at most 1
-            The least one for one integer, and for a sensitivity of 1, rounded up; others are not covered.
+        float
+            From 0 to 1: for one integer, and for a sensitivity of 1, the least such delta, rounded up. Several integers
+            of a larger sensitivity are not covered.
         """
         return self._native.delta_for(epsilon, integer(colluding, "colluding", _PARTIES))
 
@@ -91,8 +96,11 @@ class SharedNoise(IntegerNoise):
 
         Parameters
         ----------
-        delta : as for `Gaussian.epsilon_for`, and 0 for `NegativeBinomialShares` of which no party colludes
-        colluding : as for `delta_for`
+        delta : float
+            The privacy parameter: above 0 and at most 1; also 0 for `NegativeBinomialShares` of which no party
+            colludes.
+        colluding : int, default 0
+            The number of parties that know each other's shares, or add none: from 0 to `parties` - 1.
         """
         return self._native.epsilon_for(delta, integer(colluding, "colluding", _PARTIES))
 
@@ -106,13 +114,22 @@ class Skellam(SharedNoise):
 
     Parameters
     ----------
-    epsilon, delta, sensitivity, parties : float and float, and int and int with a default of 1
-        With them ``mu`` is the least one that suffices, from ``2**-40 * parties`` to 90,000 and at most 2**-11 too
-        large, relatively. The sensitivity is at most 4096. Several integers are released together only with a
-        sensitivity of 1.
+    epsilon : float
+        The privacy parameter: positive and finite, and so large that a ``mu`` of at most 90,000 suffices.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
+    sensitivity : int, default 1
+        The most that one integer of the sum changes between neighbours, from 1 to 4096. Several integers are released
+        together only with a sensitivity of 1.
+    parties : int, default 1
+        The number of parties whose releases are added up, from 1 to 2**32.
 
     Notes
     -----
+    ``mu`` is the least one that suffices, from ``2**-40 * parties`` to 90,000, and at most 2**-11 too large,
+    relatively.
+
     Making the mechanism takes up to some seconds for the largest ``mu`` and sensitivity. The scale is the mean of a
     party's two variables.
 
@@ -161,8 +178,12 @@ class NegativeBinomialShares(SharedNoise):
 
     Parameters
     ----------
-    epsilon, sensitivity, parties : float, int with a default of 1, and int
-        With ``sensitivity / epsilon`` from 2**-40 to 88, and from 1 to 2**32 parties.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    parties : int
+        The number of parties whose releases are added up, from 1 to 2**32.
+    sensitivity : int, default 1
+        The L1 sensitivity of the sum: positive, with ``sensitivity / epsilon`` from 2**-40 to 88.
 
     Notes
     -----

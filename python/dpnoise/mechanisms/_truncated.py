@@ -18,7 +18,7 @@ class TruncatedNoise(IntegerNoise):
 
     @property
     def delta(self) -> float:
-        """The privacy parameter delta: the given one, or that of the radius."""
+        """The privacy parameter delta: the given delta, or the one that follows from scale and radius."""
         return float(self._native.delta or 0.0)
 
     @property
@@ -39,12 +39,16 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
 
     Parameters
     ----------
-    epsilon : as everywhere
-    delta, radius : float and int, optional
-        Give one of them. With ``delta`` the radius is the smallest one that suffices. A radius is at least
-        ``sensitivity`` and ``sensitivity / epsilon``, and at most 2**62.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    delta : float, optional
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people. With it the radius is the smallest one that suffices. Give either `delta` or `radius`.
     sensitivity : int, default 1
-        The L1 sensitivity of the values; positive, at most 2**61, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
+        The L1 sensitivity of the values: positive and at most 2**61, with ``sensitivity / epsilon`` from 2**-40 to
+        2**40.
+    radius : int, optional
+        The largest magnitude of the noise: at least `sensitivity` and ``sensitivity / epsilon``, and at most 2**62.
 
     Notes
     -----
@@ -93,12 +97,18 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
     Parameters
     ----------
-    epsilon, delta, scale, radius : float, and int
-        Give ``delta``, or ``scale`` and ``radius``. With ``delta`` the scale is the least one for 15/16 of it, and the
-        radius the smallest one that suffices then. A scale is from 2**-20 to 2**40; a radius is at least the scale and
-        the sensitivity, and at most 2**62.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    delta : float, optional
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people. With it the scale is the least one for 15/16 of it, and the radius the smallest one that suffices then.
+        Give either `delta`, or `scale` and `radius`.
     sensitivity : float, default 1
-        The L2 sensitivity of the values, from 1 to 2**40, as for `DiscreteGaussian`.
+        The L2 sensitivity of the values, from 1 to 2**40; for k counts that change by 1 each it is ``sqrt(k)``.
+    scale : float, optional
+        The scale of the noise before it is truncated, about its standard deviation: from 2**-20 to 2**40.
+    radius : int, optional
+        The largest magnitude of the noise: at least `scale` and `sensitivity`, and at most 2**62.
 
     Notes
     -----
@@ -149,7 +159,8 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
         Parameters
         ----------
-        count : as for `Laplace.scale_for`
+        count : int
+            The number of values in the release, which is the size of the array, from 1 to 2**60 - 1.
         """
         return int(self._native.radius_for(integer(count, "count", COUNTS)) or 0)
 
@@ -158,11 +169,14 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
 
         Parameters
         ----------
-        epsilon, count : as for `Gaussian.delta_for`
+        epsilon : float
+            The privacy parameter: zero or more, and finite.
+        count : int, default 1
+            The number of values that are released at once, from 1 to 2**60 - 1.
 
         Returns
         -------
-        delta : float
+        float
             From 0 to 1, never too small. For one integer and a whole sensitivity, and for a sensitivity of 1, at most
             1e-12 too large, relatively.
         """
