@@ -29,13 +29,22 @@ class Histogram(CountingQuery):
     Parameters
     ----------
     edges : array_like, optional
-        The edges of bins of numbers, increasing: bin ``i`` has the values from ``edges[i]`` up to, but not including,
-        ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`.
-    domain : sequence or column of labels, optional
-        Values that differ: all texts, all numbers or all booleans. A pandas Categorical or CategoricalDtype, a polars
-        Enum and an Arrow array with a dictionary stand for their categories. Give either ``edges`` or ``domain``, and
-        do not take them from the data: use `StabilityHistogram` for that.
-    epsilon, relation : as everywhere
+        The edges of bins of numbers: two or more finite numbers, each above the one before. Bin ``i`` has the values
+        from ``edges[i]`` up to, but not including, ``edges[i + 1]``; the last bin includes its upper edge, as in
+        `numpy.histogram`. Give exactly one of `edges` and `domain`. Never take them from the data.
+    domain : sequence of str, int, float or bool, optional
+        The labels of the groups, one or more, all different: all texts, all numbers or all booleans; a pandas
+        `Categorical`, a polars `Enum` or an Arrow dictionary stands for its categories. Never take it from the data:
+        `StabilityHistogram` is for a private domain.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", example 3.2.
 
     Examples
     --------
@@ -81,8 +90,13 @@ class Histogram(CountingQuery):
         Parameters
         ----------
         column : array_like
-            Real numbers if the groups are bins, otherwise values of the type of the labels.
-        threads, rng : as everywhere
+            One value for each person: real numbers if the groups are bins, otherwise values of the type of the labels.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------
@@ -99,7 +113,7 @@ class Histogram(CountingQuery):
         Parameters
         ----------
         released : ndarray of int64, or dict
-            What `release` returned.
+            What `release` of this histogram returned.
 
         Returns
         -------
@@ -168,9 +182,14 @@ class StabilityHistogram(CountingQuery):
 
     Parameters
     ----------
-    epsilon, relation : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
     delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people.
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
 
     References
     ----------
@@ -215,8 +234,13 @@ class StabilityHistogram(CountingQuery):
         Parameters
         ----------
         column : array_like
-            All texts, all numbers or all booleans. Missing values are left out.
-        threads, rng : as everywhere
+            One value for each person: all texts, all numbers or all booleans. Missing values are left out.
+        threads : int, optional
+            The number of threads that share the work, at least 1; by default all cores that the process may use. It
+            does not change the result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
 
         Returns
         -------

@@ -55,10 +55,11 @@ class OfMoments(Query):
 
         Parameters
         ----------
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         rows : int, optional
-            The number of rows of the column; positive. Under "add/remove", where it is private, the number of rows with
-            a value.
-        level : as everywhere
+            The number of rows of the column, from 1 to 2**53 - 1. Under "add/remove", where it is private, the number
+            of rows with a value. Without it the error cannot be bounded.
 
         Raises
         ------
@@ -95,9 +96,21 @@ class OfMoments(Query):
 
         Parameters
         ----------
-        column : array_like of real numbers
-            One row at least under "substitute".
-        threads, rng : as for `Sum.release`
+        column : array_like
+            One real number for each person, taken as float64. At least one row under "substitute".
+        threads : int, optional
+            The number of threads that share the work, at least 1. By default all cores that the process may use under
+            "substitute", and one under "add/remove": there the number of rows is private, so the given number of
+            threads, but at most as many as these cores, is started for any number of rows. It does not change the
+            result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        float
+            The noisy answer, in its unit: that of the values for a mean, and its square for a variance.
         """
         with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
             clamped = np.clip(_interchange.floats(column), *self._bounds)
@@ -159,7 +172,14 @@ class Mean(OfMoments):
 
     Parameters
     ----------
-    bounds, epsilon, relation : as everywhere
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first. Values outside are clamped. Never take
+        them from the data.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
 
     References
     ----------
@@ -198,12 +218,19 @@ class Variance(OfMoments):
     as by `Sum`. Under "add/remove" they and the number of rows have a third of epsilon each. Under "substitute", where
     the number of rows is public, they have half of epsilon each. The release is epsilon-differentially private.
 
+    A missing value (NaN, None, nulls) is left out under "add/remove"; under "substitute" it counts as the middle of the
+    bounds, with half of the largest squared distance.
+
     Parameters
     ----------
-    bounds, epsilon : as everywhere
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first. Values outside are clamped. They are
+        1e-120 to 1e150 apart. Never take them from the data.
+    epsilon : float
+        The privacy parameter: positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours. A missing value (NaN, None, nulls) is left out under "add/remove"; under
-        "substitute" it counts as the middle of the bounds, with half of the largest squared distance.
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
 
     Examples
     --------

@@ -28,11 +28,18 @@ class Quantile(Query):
     Parameters
     ----------
     q : float
-        Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
-    bounds, epsilon, relation : as everywhere
+        The quantile, from 1e-6 to 1 - 1e-6; taken as the nearest fraction with a denominator of at most 10**6.
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first. Values outside are clamped. Never take
+        them from the data.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
     granularity : float, optional
-        The distance of candidates, a power of two; 1 for whole numbers. By default the finest that is allowed, 2**-52
-        of the larger bound.
+        The distance of candidates, in the values' unit: a power of two from 2**-1019 to 2**900, of which two multiples
+        are within the bounds; 1 for whole numbers. By default the finest that is allowed, 2**-52 of the larger bound.
 
     Notes
     -----
@@ -105,7 +112,8 @@ class Quantile(Query):
 
         Parameters
         ----------
-        level : as everywhere
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return self._native.rank_error(level)
 
@@ -114,8 +122,16 @@ class Quantile(Query):
 
         Parameters
         ----------
-        column : array_like of real numbers
-        rng : as everywhere
+        column : array_like
+            One real number for each person, taken as float64. Missing values (NaN, None, nulls) are left out.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        float
+            The chosen candidate, in the values' unit.
         """
         return self._native.release(_interchange.floats(column), rng)
 
@@ -124,11 +140,23 @@ class Quantile(Query):
 
 
 class Median(Quantile):
-    """The median of the values, each clamped to bounds first: `Quantile` with q = 1/2.
+    """The median of the values, each clamped to bounds first: `Quantile` with q = 1/2, by the exponential mechanism.
+
+    The release is epsilon-differentially private.
 
     Parameters
     ----------
-    bounds, epsilon, relation, granularity : as for `Quantile`
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first. Values outside are clamped. Never take
+        them from the data.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+    granularity : float, optional
+        The distance of candidates, in the values' unit: a power of two from 2**-1019 to 2**900, of which two multiples
+        are within the bounds; 1 for whole numbers. By default the finest that is allowed, 2**-52 of the larger bound.
 
     Examples
     --------

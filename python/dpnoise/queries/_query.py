@@ -51,6 +51,7 @@ class CountingQuery(Query):
 
         Parameters
         ----------
-        level : as everywhere
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return self._noise.error(level)

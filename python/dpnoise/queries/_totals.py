@@ -23,7 +23,15 @@ class Count(CountingQuery):
 
     Parameters
     ----------
-    epsilon, relation : as everywhere
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", example 3.1.
 
     Examples
     --------
@@ -48,8 +56,16 @@ class Count(CountingQuery):
         Parameters
         ----------
         column : array_like
-            Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
-        rng : as everywhere
+            One value for each person. Missing values (NaN, None, nulls) and False do not count; everything else does, 0
+            too.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        int
+            The noisy number of rows.
         """
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.
@@ -67,10 +83,18 @@ class Sum(Query):
 
     Parameters
     ----------
-    bounds, epsilon, relation : as everywhere
+    bounds : pair of float
+        The smallest and the largest value, both finite, the smaller one first. Values outside are clamped. Never take
+        them from the data.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person.
     granularity : float, optional
-        The step of the grid, a power of two. By default the finest that is allowed: at least 2**-40 of the noise's
-        scale and 2**-52 of the larger bound.
+        The step of the grid, in the values' unit: a power of two from 2**-1019 to 2**900 that is so fine that the
+        bounds differ on the grid. By default the finest that is allowed: at least 2**-40 of the noise's scale and
+        2**-52 of the larger bound.
 
     References
     ----------
@@ -122,12 +146,21 @@ class Sum(Query):
 
         Parameters
         ----------
-        column : array_like of real numbers
+        column : array_like
+            One real number for each person, taken as float64.
         threads : int, optional
-            At most the cores that the process may use. The default is all of them under "substitute", and one under
-            "add/remove": there the number of rows is private, so the given number of threads is started for any number
-            of rows.
-        rng : as everywhere
+            The number of threads that share the work, at least 1. By default all cores that the process may use under
+            "substitute", and one under "add/remove": there the number of rows is private, so the given number of
+            threads, but at most as many as these cores, is started for any number of rows. It does not change the
+            result's distribution.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+            default each call draws a fresh key from the operating system.
+
+        Returns
+        -------
+        float
+            The noisy sum, in the values' unit.
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
         return self._native.release(_interchange.floats(column), shared, rng)
@@ -138,11 +171,12 @@ class Sum(Query):
     def error(self, level: float = 0.95) -> float:
         """Bound the error from the noise by the smallest sufficient multiple of the granularity.
 
-        It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most half
-        a step more. The error from clamping is not included, since it is private.
+        The bound is on the distance to the sum of the clamped and rounded values. Rounding changes each value by at
+        most half a step more. The error from clamping is not included, since it is private.
 
         Parameters
         ----------
-        level : as everywhere
+        level : float, default 0.95
+            The probability with which the bound holds: between 0 and 1, both excluded.
         """
         return self._native.error(level)
