@@ -186,7 +186,7 @@ release-check: $(VENV)/.extra-release ## build what a release consists of in dis
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
-	CARGO_PROFILE_DEV_DEBUG=0 cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked --allow-dirty \
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --package dpnoise-prio --locked --allow-dirty \
 		--target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
