@@ -215,8 +215,9 @@ class NoiseKey:
         ----------
         ticket : Ticket
             A fresh ticket of this key.
-        distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
-            The name of the distribution, which is that of a function of `dpnoise.samplers`.
+        distribution : str
+            The name of a function of `dpnoise.samplers`: ``"discrete_laplace"``, ``"discrete_gaussian"``,
+            ``"geometric"``, ``"laplace"`` or ``"gaussian"``.
         scale : int, float or Fraction
             The scale or sigma of the distribution, in the range of its function in `dpnoise.samplers`; taken at its
             exact value.
@@ -298,9 +299,10 @@ def regenerate(
         The key that made the ticket.
     ticket : Ticket
         Any ticket of the key, also one that is used up or was read from bytes. A fresh ticket is used up.
-    distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
-        The name of the distribution, which is that of a function of `dpnoise.samplers`. With another distribution,
-        scale, granularity or radius than the draw had, the noise is independent of the draw's.
+    distribution : str
+        The name of a function of `dpnoise.samplers`: ``"discrete_laplace"``, ``"discrete_gaussian"``, ``"geometric"``,
+        ``"laplace"`` or ``"gaussian"``. With another distribution, scale, granularity or radius than the draw had, the
+        noise is independent of the draw's.
     scale : int, float or Fraction
         The scale or sigma of the distribution, in the range of its function in `dpnoise.samplers`; taken at its exact
         value.

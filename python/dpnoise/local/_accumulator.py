@@ -284,7 +284,7 @@ class Accumulator(AnyAccumulator):
             The probability with which an interval holds: between 0 and 1, both excluded.
         simultaneous : bool, default False
             Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
-        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
+        post : str, optional
             How to make the counts consistent; by default they are unbiased. It does not change standard errors and
             intervals, which are about the unbiased counts.
 

@@ -136,9 +136,10 @@ class AttributesProtocol(AttributeSet):
         simultaneous : bool, default False
             Whether all intervals of all d attributes hold together at ``level`` (Bonferroni), or each by itself. The
             ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``, rounded up.
-        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
-            How to make the counts of values consistent; by default they are unbiased. `Accumulator.estimate` describes
-            the methods. They do not apply to attributes that are not counted by value.
+        post : str, optional
+            How to make the counts of values consistent: "base-cut", "norm", "norm-mul", "norm-sub", "norm-cut" or
+            "simplex", which `Accumulator.estimate` describes; by default they are unbiased. These do not apply to
+            attributes that are not counted by value.
         candidates : mapping of str to sequence of str or of bytes, optional
             For each attribute with a sketch, by its name, the texts to look for. By default no attribute has a sketch.
         threads : int, optional
@@ -216,7 +217,7 @@ class Sampled(AttributesProtocol):
 
     A report is (epsilon, delta)-locally differentially private for the largest epsilon and delta of the attributes.
     Nearly always more accurate than `Split`: with d attributes the variance of a count is d times that of a protocol
-    that asks for one attribute, plus a small term for the draw. With a d-th of epsilon, as for `Split`, it is about
+    that asks for one attribute, plus a small term for the draw. With a d-th of epsilon, as in `Split`, it is about
     ``d**2`` times as large where epsilon is at most 1, and far larger above.
 
     Parameters

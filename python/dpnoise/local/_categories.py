@@ -270,7 +270,7 @@ class ProjectiveGeometryResponse(FrequencyProtocol):
     """Projective geometry response: a point of a projective space, on the value's hyperplane more often than by chance.
 
     A report is epsilon-locally differentially private. The variance per person of a rare value's count is about
-    ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one
+    ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, that of `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one
     to four bytes, and collecting takes time in the order of ``n + K + k q t``: the choice for many values.
 
     Parameters

@@ -24,6 +24,16 @@ class FrequencyProtocol(Protocol):
 
     A report is epsilon-locally differentially private for the achieved ``epsilon``. Probabilities of more than 62
     binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
+
+    Parameters
+    ----------
+    k : int, optional
+        The number of possible values, from 2 to 2**24. Exactly one of ``k`` and ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type; a pandas `Categorical`, a polars `Enum` or an Arrow
+        dictionary stands for its categories.
+    epsilon : float
+        The privacy parameter of one report, from 2**-20 to 32.
     """
 
     __slots__ = ()
@@ -130,7 +140,7 @@ class FrequencyProtocol(Protocol):
             The probability with which an interval holds: between 0 and 1, both excluded.
         simultaneous : bool, default False
             Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
-        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
+        post : str, optional
             How to make the counts consistent; by default they are unbiased. ``"base-cut"`` sets counts that are not
             significant to 0, ``"norm"`` shifts all counts to sum to n, and ``"norm-sub"`` or ``"simplex"`` takes the
             nearest counts that are not negative and sum to n. `Accumulator.estimate` describes all six.

@@ -20,6 +20,15 @@ class LongitudinalProtocol(FrequencyProtocol):
 
     A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
     twice.
+
+    Parameters
+    ----------
+    k : int, optional
+        The number of possible values. Exactly one of ``k`` and ``domain`` is given.
+    domain : sequence of str, int or bool, optional
+        The labels of the categories, all different and of one type.
+    epsilon : float
+        The privacy parameter of all reports on one value together, from 2**-20 to 32.
     """
 
     __slots__ = ()
@@ -198,7 +207,7 @@ class LOLOHA(TwoRoundProtocol):
 
     Notes
     -----
-    The hash functions and the reports are as for `LocalHashing`. With the instantaneous round of the paper, a single
+    The hash functions and the reports are those of `LocalHashing`. With the instantaneous round of the paper, a single
     report achieves ``epsilon_first`` exactly only for g = 2, and less for a larger g. Here it is exact for every g, so
     estimates are as accurate as with `LocalHashing` and ``epsilon_first``.
 

@@ -43,8 +43,8 @@ def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> 
     ----------
     stream : binary file
         An object with ``read`` and ``readline``, which return bytes.
-    framing : {"json-lines", "length-prefixed"}
-        How the stream divides into messages, as the wire format defines it.
+    framing : str
+        How the stream divides into messages: ``"json-lines"`` or ``"length-prefixed"``, as the wire format defines it.
     protocol : Protocol or AttributesProtocol
         The protocol of the reports.
 
