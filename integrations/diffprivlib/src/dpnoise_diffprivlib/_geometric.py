@@ -27,8 +27,17 @@ class IntegerNoise(NoiseForArrays):
     def randomise(self, value: int) -> int:
         """Randomise an integer.
 
-        The value is in the range of int64; sums beyond it saturate. A ValueError says that a parameter has been set to
-        an invalid value, or that the value is out of range.
+        A ValueError says that a parameter has been set to an invalid value, or that the value is out of range.
+
+        Parameters
+        ----------
+        value : int
+            The private value, in the range of int64. Sums with noise beyond that range saturate.
+
+        Returns
+        -------
+        int
+            The noisy value, within the bounds if the mechanism has any.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
@@ -45,14 +54,49 @@ class IntegerNoise(NoiseForArrays):
 
 
 class Geometric(IntegerNoise, mechanisms.Geometric):
-    """The noise is discrete Laplace noise of scale ``sensitivity / epsilon``."""
+    """The noise is discrete Laplace noise of scale ``sensitivity / epsilon``.
+
+    A release is epsilon-differentially private for integers that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for no noise.
+    sensitivity : int, default 1
+        The most that the value changes between neighbours: not negative, with ``sensitivity / epsilon`` from 2**-40 to
+        2**40. Zero for no noise.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan (2009), "Universally utility-maximizing privacy mechanisms".
+    """
 
     def _noise(self) -> Any:
         return None if noiseless(self) else _discrete_laplace(self.epsilon, int(self.sensitivity))
 
 
 class GeometricTruncated(Geometric, mechanisms.GeometricTruncated):
-    """A release of `Geometric`, clamped to the bounds."""
+    """A release of `Geometric`, clamped to the bounds.
+
+    A release is epsilon-differentially private for integers that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for no noise.
+    sensitivity : int, default 1
+        The most that the value changes between neighbours: not negative, with ``sensitivity / epsilon`` from 2**-40 to
+        2**40. Zero for no noise.
+    lower, upper : int
+        The smallest and the largest release, the smaller one first: a release outside is clamped to them. An infinite
+        float for no bound. Never take them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+    """
 
     def randomise(self, value: int) -> int:
         return int(self._truncate(super().randomise(value)))
@@ -66,7 +110,24 @@ class GeometricTruncated(Geometric, mechanisms.GeometricTruncated):
 
 
 class GeometricFolded(Geometric, mechanisms.GeometricFolded):
-    """A release of `Geometric` outside of the bounds is reflected at them until it lies between them."""
+    """A release of `Geometric` outside of the bounds is reflected at them until it lies between them.
+
+    A release is epsilon-differentially private for integers that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for no noise.
+    sensitivity : int, default 1
+        The most that the value changes between neighbours: not negative, with ``sensitivity / epsilon`` from 2**-40 to
+        2**40. Zero for no noise.
+    lower, upper : int or float
+        The smallest and the largest release, the smaller one first: multiples of 1/2, infinite for no bound or below
+        2**61 in magnitude. Never take them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+    """
 
     def _noise(self) -> Any:
         check_integer_bounds(self.lower, self.upper)
@@ -88,7 +149,28 @@ def _discrete_laplace(epsilon: float, sensitivity: int) -> dpnoise.DiscreteLapla
 
 
 class Gaussian(RealNoise, mechanisms.Gaussian):
-    """The noise has the host's scale, for the sensitivity on the grid; or the least that suffices, if that is more."""
+    """The noise has the host's scale, for the sensitivity on the grid; or the least that suffices, if that is more.
+
+    A release is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive and at most 1. `GaussianAnalytic` takes larger ones.
+    delta : float
+        The privacy parameter: above 0 and at most 1. Choose it much smaller than one over the number of people.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with a scale of the
+        noise below 2**939. Zero for no noise.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", for the host's scale; Balle and Wang
+    (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8, for the least.
+    """
 
     def _noise(self) -> Any:
         if noiseless(self):
@@ -97,11 +179,50 @@ class Gaussian(RealNoise, mechanisms.Gaussian):
 
 
 class GaussianAnalytic(Gaussian, mechanisms.GaussianAnalytic):
-    """The noise has the host's scale, for the sensitivity on the grid; or the least that suffices, if that is more."""
+    """The noise has the host's scale, for the sensitivity on the grid; or the least that suffices, if that is more.
+
+    A release is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for no noise.
+    delta : float
+        The privacy parameter: above 0 and at most 1. Choose it much smaller than one over the number of people.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with a scale of the
+        noise below 2**939. Zero for no noise.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Balle and Wang (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8.
+    """
 
 
 class GaussianDiscrete(IntegerNoise, mechanisms.GaussianDiscrete):
-    """The noise has the host's scale, or the least that suffices, if that is more: the host rounds its scale."""
+    """The noise has the host's scale, or the least that suffices, if that is more: the host rounds its scale.
+
+    A release is (epsilon, delta)-differentially private for integers that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for no noise.
+    delta : float
+        The privacy parameter: above 0 and at most 1. Choose it much smaller than one over the number of people.
+    sensitivity : int, default 1
+        The most that the value changes between neighbours: not negative. Zero for no noise.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy".
+    """
 
     def _noise(self) -> Any:
         if noiseless(self):

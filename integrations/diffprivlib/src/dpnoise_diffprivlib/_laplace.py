@@ -32,8 +32,18 @@ class RealNoise(NoiseForArrays):
     def randomise(self, value: float) -> float:
         """Randomise a value.
 
-        NaN and infinities are returned unchanged, as by the host. A ValueError says that a parameter has been set to an
-        invalid value, or that a float does not hold the value exactly.
+        NaN is returned unchanged, as by the host, and so are infinities, unless bounds clamp them. A ValueError says
+        that a parameter has been set to an invalid value, or that a float does not hold the value exactly.
+
+        Parameters
+        ----------
+        value : float
+            The private value: a number that a float holds exactly.
+
+        Returns
+        -------
+        float
+            The noisy value, within the bounds if the mechanism has any.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
@@ -60,7 +70,28 @@ class RealNoise(NoiseForArrays):
 
 
 class Laplace(RealNoise, mechanisms.Laplace):
-    """The noise has a scale of ``sensitivity / (epsilon - log(1 - delta))``, for the sensitivity on the grid."""
+    """The noise has a scale of ``sensitivity / (epsilon - log(1 - delta))``, for the sensitivity on the grid.
+
+    A release is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: not negative, and positive where ``delta`` is 0. Infinite for no noise.
+    delta : float, default 0.0
+        The privacy parameter: from 0 to 1. With 1 there is no noise.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with ``sensitivity /
+        (epsilon - log(1 - delta))`` below 2**940. Zero for no noise.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Holohan, Leith and Mason (2015), "Differential privacy in metric spaces: numerical, categorical and functional data
+    under the one roof".
+    """
 
     def _noise(self) -> Any:
         if noiseless(self) or self.delta == 1:
@@ -69,7 +100,26 @@ class Laplace(RealNoise, mechanisms.Laplace):
 
 
 class LaplaceTruncated(Laplace, mechanisms.LaplaceTruncated):
-    """A release of `Laplace`, clamped to the bounds."""
+    """A release of `Laplace`, clamped to the bounds.
+
+    A release is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: not negative, and positive where ``delta`` is 0. Infinite for no noise.
+    delta : float, default 0.0
+        The privacy parameter: from 0 to 1. With 1 there is no noise.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with ``sensitivity /
+        (epsilon - log(1 - delta))`` below 2**940. Zero for no noise.
+    lower, upper : float
+        The smallest and the largest release, the smaller one first: a release outside is clamped to them. Infinite for
+        no bound. Never take them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+    """
 
     def randomise(self, value: float) -> float:
         bounded: float = self._truncate(super().randomise(value))
@@ -80,7 +130,26 @@ class LaplaceTruncated(Laplace, mechanisms.LaplaceTruncated):
 
 
 class LaplaceFolded(Laplace, mechanisms.LaplaceFolded):
-    """A release of `Laplace` outside of the bounds is reflected at them until it lies between them."""
+    """A release of `Laplace` outside of the bounds is reflected at them until it lies between them.
+
+    A release is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: not negative, and positive where ``delta`` is 0. Infinite for no noise.
+    delta : float, default 0.0
+        The privacy parameter: from 0 to 1. With 1 there is no noise.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with ``sensitivity /
+        (epsilon - log(1 - delta))`` below 2**940. Zero for no noise.
+    lower, upper : float
+        The smallest and the largest release, the smaller one first. Infinite for no bound. Never take them from the
+        data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+    """
 
     def randomise(self, value: float) -> float:
         noisy = super().randomise(value)
@@ -96,7 +165,25 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
     """A release of `Laplace`, for ``effective_epsilon()``, is rounded and truncated as the host does.
 
     The value is truncated before noise is added, too. Rounding is not needed for privacy here, but keeps the host's
-    distribution.
+    distribution. A release is epsilon-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: above 2**-52. Infinite for no noise.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative, with ``sensitivity /
+        epsilon`` below 2**940. Zero for no noise.
+    lower, upper : float
+        The smallest and the largest release, both finite, the smaller one first: values and releases outside are
+        clamped to them. Never take them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Mironov (2012), "On significance of the least significant bits for differential privacy".
     """
 
     def _noise(self) -> Any:
@@ -179,7 +266,28 @@ class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
     """The noise is discrete Laplace noise on the grid, given that the release lies between the bounds.
 
     Its scale is the host's, widened until the privacy loss is at most what the parameters allow; the loss is known
-    exactly on a grid, and the bounds add to it. The number of redraws depends on the value, as by the host.
+    exactly on a grid, and the bounds add to it. The number of redraws depends on the value, as by the host. A release
+    is (epsilon, delta)-differentially private for values that differ by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: not negative, and positive where ``delta`` is 0. Infinite for no noise.
+    delta : float, default 0.0
+        The privacy parameter: from 0 to 1. With 1 there is no noise.
+    sensitivity : float
+        The most that the value changes between neighbours, in its unit: finite and not negative. Zero for no noise.
+    lower, upper : float
+        The smallest and the largest release, the smaller one first: at least one is finite, and finite ones are equal,
+        for no noise, or from 2**-29 to 2**50 scales of the noise apart. Values outside are clamped to them. Never take
+        them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can subtract the noise. By default each
+        call draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Holohan, Antonatos, Braghin and Mac Aonghusa (2020), "The bounded Laplace mechanism in differential privacy".
     """
 
     def _noise(self) -> Any:

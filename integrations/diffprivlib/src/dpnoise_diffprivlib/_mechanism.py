@@ -167,7 +167,7 @@ class NoiseForArrays(SecureNoise):
         Parameters
         ----------
         values : array_like
-            Values for ``randomise``, of any shape.
+            The private values, in any shape: numbers, integers or labels, whatever ``randomise`` takes.
 
         Returns
         -------

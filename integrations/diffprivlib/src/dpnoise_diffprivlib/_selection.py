@@ -19,7 +19,24 @@ from dpnoise_diffprivlib._mechanism import NoiseForArrays, SecureNoise, flip_pro
 
 
 class Binary(NoiseForArrays, mechanisms.Binary):
-    """The label is flipped with a probability of ``1 / (1 + exp(epsilon))``, rounded up in its last digits."""
+    """The label is flipped with a probability of ``1 / (1 + exp(epsilon))``, rounded up in its last digits.
+
+    A release is epsilon-differentially private for neighbours that have either label.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for labels that are never flipped.
+    value0, value1 : str
+        The two labels, which differ. Never take them from the data.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can undo the flip. By default each call
+        draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    Holohan, Leith and Mason (2017), "Optimal differentially private mechanisms for randomised response".
+    """
 
     _kinds = "U"
     _kinds_refused = "Value to be randomised must be a string"
@@ -33,7 +50,18 @@ class Binary(NoiseForArrays, mechanisms.Binary):
         return flip_probability(self.epsilon)
 
     def randomise(self, value: str) -> str:
-        """Randomise one of the two labels; another value raises a ValueError."""
+        """Randomise one of the two labels; another value raises a ValueError.
+
+        Parameters
+        ----------
+        value : str
+            The private label: ``value0`` or ``value1``.
+
+        Returns
+        -------
+        str
+            The same label or the other one.
+        """
         self._check_all(value)
         flip = samplers.bernoulli(self._noise(), rng=self._test_rng)
         return str(self.value1 if (value == self.value1) != flip else self.value0)
@@ -58,8 +86,39 @@ _EXACT: Final = 2.0**52
 class Exponential(SecureNoise, mechanisms.Exponential):
     """The choice is made by `dpnoise.Exponential`.
 
-    With a ``measure``, epsilon must be at least 2**-20: utilities and the logarithms of weights are rounded to a grid,
-    and the cost of rounding weights is subtracted from epsilon first, since weights may depend on the data.
+    A release is epsilon-differentially private for neighbours between which each utility changes by at most
+    ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive, and at least 2**-20 with a ``measure``. Infinite for the best candidate,
+        without noise.
+    sensitivity : float
+        The most that a utility changes between neighbours, in the utilities' unit: finite and not negative, with
+        ``sensitivity / epsilon`` below 2**900. Zero for the best candidate, without noise.
+    utility : list of float
+        The private utility of each candidate: at least one, all finite.
+    monotonic : bool, default False
+        Whether between neighbours all utilities rise or all fall, as counts do when a person is added or removed. The
+        scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
+    candidates : list, optional
+        The public names of the candidates, one for each utility. By default an index is released.
+    measure : list of float, optional
+        The weight of each candidate, by which its probability is multiplied: one for each utility, finite, not negative
+        and not all 0. By default all weights are equal.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can repeat the choice. By default each call
+        draws a fresh key from the operating system. A seed raises a ValueError.
+
+    Notes
+    -----
+    With a ``measure``, utilities and the logarithms of weights are rounded to a grid, and the cost of rounding weights
+    is subtracted from epsilon first, since weights may depend on the data.
+
+    References
+    ----------
+    McSherry and Talwar (2007), "Mechanism design via differential privacy".
     """
 
     def _noise(self) -> Any:
@@ -75,8 +134,17 @@ class Exponential(SecureNoise, mechanisms.Exponential):
     def randomise(self, value: None = None) -> Any:
         """Choose a candidate, and return it, or its index when there are no names.
 
-        The ``value`` must be None, as by the host. A ValueError says that a value was given, or that a utility is not a
-        number or too large to be exact.
+        A ValueError says that a value was given, or that a utility is not a number or too large to be exact.
+
+        Parameters
+        ----------
+        value : None, optional
+            Nothing: the host has this parameter in all mechanisms. The utilities are those of the constructor.
+
+        Returns
+        -------
+        object
+            The name of the candidate, or its index, an int.
         """
         self._check_all(value)
         floats = all(isinstance(number, float) for number in self.utility)
@@ -114,7 +182,33 @@ class Exponential(SecureNoise, mechanisms.Exponential):
 
 
 class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
-    """The choice is made by `dpnoise.PermuteAndFlip`, with the host's distribution."""
+    """The choice is made by `dpnoise.PermuteAndFlip`, with the host's distribution.
+
+    A release is epsilon-differentially private for neighbours between which each utility changes by at most
+    ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter: positive. Infinite for the best candidate, without noise.
+    sensitivity : float
+        The most that a utility changes between neighbours, in the utilities' unit: finite and not negative, with
+        ``sensitivity / epsilon`` below 2**900. Zero for the best candidate, without noise.
+    utility : list of float
+        The private utility of each candidate: at least one, all finite.
+    monotonic : bool, default False
+        Whether between neighbours all utilities rise or all fall, as counts do when a person is added or removed. The
+        scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
+    candidates : list, optional
+        The public names of the candidates, one for each utility. By default an index is released.
+    random_state : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the mechanism reproducible. Who knows its seed can repeat the choice. By default each call
+        draws a fresh key from the operating system. A seed raises a ValueError.
+
+    References
+    ----------
+    McKenna and Sheldon (2020), "Permute-and-flip: a new mechanism for differentially private selection".
+    """
 
     def _noise(self) -> Any:
         return self._mechanism(dpnoise.PermuteAndFlip)

@@ -51,14 +51,19 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
     Parameters
     ----------
     strategy : flwr.serverapp.strategy.FedAvg
-        `FedAvg`, or a strategy that goes on from its average, like `FedAvgM`, `FedProx` and `FedAdam`.
-    noise_multiplier : as for `dpnoise.sgd.NoisyGradient`
+        The strategy that is wrapped: `FedAvg`, or a strategy that goes on from its average, like `FedAvgM`, `FedProx`
+        and `FedAdam`.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
     clipping_norm : float
         The largest L2 norm of a clipped update, over all arrays of the model; from 2**-80 to 2**80.
     num_sampled_clients : int
-        The divisor of the noisy sum, a public constant.
+        The number of clients that are asked in a round, from 1 to 2**53. It is the divisor of the noisy sum, and a
+        public constant.
     accountant : flwr.supercore.privacy_accounting.PrivacyAccountant, optional
-        As for the host. A round is paid before its noise is drawn.
+        Flower's account of the privacy loss of all rounds: a round is paid before its noise is drawn, and one that
+        would exceed the budget is refused. Its sampling method must be no-amplification, and ``strategy`` must have the
+        ``aggregate_train`` of `FedAvg`.
 
     Raises
     ------
@@ -108,12 +113,44 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         self._mechanism()
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
-        """Check that the model is of floating point, and ask clients to train it, as the host does."""
+        """Check that the model is of floating point, and ask clients to train it, as the host does.
+
+        Parameters
+        ----------
+        server_round : int
+            The number of the round, which the host counts.
+        arrays : flwr.app.ArrayRecord
+            The model: at least one number, all float16, float32 or float64.
+        config : flwr.app.ConfigRecord
+            The settings that are sent to clients with the model.
+        grid : flwr.serverapp.Grid
+            The host's connection to the clients.
+
+        Returns
+        -------
+        iterable of flwr.app.Message
+            A message for each client that is asked.
+        """
         _arrays_of(arrays)
         return super().configure_train(server_round, arrays, config, grid)
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
-        """Let the wrapped strategy go on from the model with the noisy mean of the updates."""
+        """Let the wrapped strategy go on from the model with the noisy mean of the updates.
+
+        Parameters
+        ----------
+        server_round : int
+            The number of the round, which the host counts.
+        replies : iterable of flwr.app.Message
+            The clients' replies, with errors among them: each has the arrays of the model, and the same weight as the
+            others.
+
+        Returns
+        -------
+        tuple
+            The arrays of the new model and its metrics, which ``strategy`` returns for the single reply with noise;
+            None and None when an accountant was given and no client was asked.
+        """
         event = self._pop_pending_event(server_round)
         if self.accountant is not None and event is None:  # no client was asked
             return None, None
@@ -136,12 +173,37 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         return self.strategy.aggregate_train(server_round, [reply])  # type: ignore[no-any-return]
 
     def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
-        """Ask no client to evaluate the model: metrics would have no noise."""
+        """Ask no client to evaluate the model: metrics would have no noise.
+
+        Parameters
+        ----------
+        server_round : int
+            The number of the round, which the host counts.
+        arrays : flwr.app.ArrayRecord
+            The model, which is not sent.
+        config : flwr.app.ConfigRecord
+            The settings of the evaluation, which are not sent.
+        grid : flwr.serverapp.Grid
+            The host's connection to the clients, which is not used.
+
+        Returns
+        -------
+        list
+            No messages.
+        """
         _log.info("configure_evaluate: clients are not asked, since their metrics would have no noise")
         return []
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> None:
-        """Drop the metrics of clients."""
+        """Drop the metrics of clients.
+
+        Parameters
+        ----------
+        server_round : int
+            The number of the round, which the host counts.
+        replies : iterable of flwr.app.Message
+            The clients' replies, which are not read.
+        """
 
     def _mechanism(self) -> NoisyGradient:
         return _gradient(self.clipping_norm, self.noise_multiplier, self.num_sampled_clients)
@@ -167,12 +229,16 @@ class LocalDpMod(mods.LocalDpMod):
     Parameters
     ----------
     clipping_norm : float
-        The largest L2 norm of a clipped update; from 2**-80 to 2**80.
+        The largest L2 norm of a clipped update, over all arrays of the model; from 2**-80 to 2**80.
     sensitivity : float
-        The distance of two updates, at least ``2 * clipping_norm``. A larger one makes more noise.
-    epsilon, delta : float, positive
-        Delta is below 1. The standard deviation is from 2**-20 to 2**40 steps of the grid, which for the least
-        sensitivity and a delta of 1e-5 allows an epsilon from 0.03.
+        The largest L2 distance of two updates: finite, and at least ``2 * clipping_norm``. A larger one makes more
+        noise.
+    epsilon : float
+        The privacy parameter of one reply: positive and finite. The standard deviation of the noise is from 2**-20 to
+        2**40 steps of the grid, which for the least sensitivity and a delta of 1e-5 allows an epsilon from 0.03.
+    delta : float
+        The privacy parameter of one reply: between 0 and 1, both excluded. Choose it much smaller than one over the
+        number of people.
 
     Raises
     ------
@@ -182,13 +248,14 @@ class LocalDpMod(mods.LocalDpMod):
 
     Notes
     -----
-    An update is clipped and rounded as for `DifferentialPrivacyServerSideFixedClipping`. Noise is that of
+    The update of a client is its arrays minus those of the model, and is clipped and rounded to a grid as
+    `dpnoise.sgd.clip_and_sum` does: an update with a NaN or an infinity counts as zeros. Noise is that of
     `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid. Each reply is a release, and
     the losses of rounds add up.
 
     References
     ----------
-    As for `dpnoise.DiscreteGaussian`.
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy".
 
     Examples
     --------
@@ -208,7 +275,23 @@ class LocalDpMod(mods.LocalDpMod):
         self._mechanisms(1)
 
     def __call__(self, msg: Any, ctxt: Any, call_next: Any) -> Any:
-        """Let the client train, and give its reply with the noisy update."""
+        """Let the client train, and give its reply with the noisy update.
+
+        Parameters
+        ----------
+        msg : flwr.app.Message
+            The message of the server, with the arrays of the model as its only record of arrays.
+        ctxt : flwr.app.Context
+            The context of the client, which is passed on.
+        call_next : callable
+            The next modifier, or the client itself: ``call_next(msg, ctxt)`` returns the reply.
+
+        Returns
+        -------
+        flwr.app.Message
+            The reply with noisy arrays, or Flower's error when a message has not one record of arrays, or the reply
+            other arrays than the model.
+        """
         if len(msg.content.array_records) != 1:
             return failures._handle_multi_record_err("LocalDpMod", msg, app.ArrayRecord)
         (sent,) = msg.content.array_records.values()

@@ -24,9 +24,9 @@ class Step:
     Parameters
     ----------
     target : str
-        A name for XLA.
+        The name of the step in XLA, which no other step has.
     function : Function
-        Called with an argument ``rng`` where a call has one.
+        What a step does. It takes an argument ``rng``, None except in tests, besides those of `Function`.
     """
 
     def __init__(self, target: str, function: Function) -> None:
@@ -42,9 +42,24 @@ class Step:
         rng: Rng = None,
         **attributes: Any,
     ) -> Any:
-        """Take the step, or put it into the program that is traced, with the arguments of `CustomCall`.
+        """Take the step, or put it into the program that is traced.
 
         ``jax.shard_map`` and ``jax.pmap`` are refused by a NotImplementedError.
+
+        Parameters
+        ----------
+        shapes : sequence of jax.ShapeDtypeStruct
+            The shapes and dtypes of the results.
+        arguments : sequence of jax.Array
+            Arrays of float32, float64, int32, int64 or uint32.
+        aliases : mapping of int to int, optional
+            Results that are in the memory of an argument, by the index of the argument: they begin with its values. By
+            default there are none.
+        rng : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the step reproducible. By default each step draws a fresh key from the operating
+            system.
+        **attributes : float, int or ndarray of int64
+            Arguments of the function by name, parts of a compiled program, which may be stored: none may be secret.
         """
         if jax.sharding.get_abstract_mesh().manual_axes:
             raise NotImplementedError(

@@ -127,9 +127,9 @@ class CustomCall:
     Parameters
     ----------
     target : str
-        A name for XLA.
+        The name of the function in XLA, which no other function has.
     function : Function
-        An error that it raises ends the program.
+        What a call does. An error that it raises ends the program.
     """
 
     def __init__(self, target: str, function: Function) -> None:
@@ -145,7 +145,7 @@ class CustomCall:
         shapes : sequence of jax.ShapeDtypeStruct
             The shapes and dtypes of the results.
         arguments : sequence of jax.Array
-            Arrays of float32, float64, int32 or uint32.
+            Arrays of float32, float64, int32, int64 or uint32.
         aliases : mapping of int to int
             Results that are in the memory of an argument, by the index of the argument: they begin with its values.
         **attributes : float, int or ndarray of int64

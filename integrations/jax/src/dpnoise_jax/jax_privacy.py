@@ -59,12 +59,38 @@ def gaussian_privatizer(
 
     Parameters
     ----------
-    stddev, prng_key, dtype, intermediate_strategy : as for `matrix_factorization_privatizer`
+    stddev : float
+        The standard deviation of the noise, from 2**-80 to 2**80: the noise multiplier, times the sensitivity of a sum.
+    prng_key : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. By default each step draws a fresh key from the operating system.
+        A key or a seed of JAX raises a ValueError: anybody who knows it can subtract the noise, and a program that
+        passes the same key twice expects the same noise twice.
+    dtype : dtype, optional
+        A real floating-point type, in which the host draws its noise. It is checked, and has no effect: our noise is in
+        whole numbers for every dtype.
+    intermediate_strategy : SupportedStrategies, default SupportedStrategies.DEFAULT
+        How the host shares the noise among devices. Another value than the default raises a NotImplementedError: the
+        noise is drawn once, on the CPU.
 
     Returns
     -------
     optax.GradientTransformation
-        As by `matrix_factorization_privatizer`, with its errors, for any number of steps.
+        Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its
+        ``update`` takes a tree of arrays of real floating-point numbers and a state, and gives a tree of the same
+        shapes and dtypes, and the state for the next step. NaN and infinities count as zero. The state is a tuple of
+        arrays: the number of the step as int32, and a fingerprint of all parameters as uint32. There are at most 2**31
+        - 1 steps.
+
+    Raises
+    ------
+    ValueError
+        When there is a key; and where the host raises it.
+    ParameterError
+        When ``stddev`` is out of range; by ``update``, when the state belongs to other parameters or to a tree of other
+        sizes, or comes after the last step.
+    NotImplementedError
+        For another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device
+        would draw noise of its own.
 
     Notes
     -----
@@ -111,13 +137,16 @@ def matrix_factorization_privatizer(
     stddev : float
         The standard deviation of the independent noise, from 2**-80 to 2**80: the noise multiplier, times
         ``noising_matrix.sensitivity(participation)``, times the sensitivity of a sum.
-    prng_key : optional
-        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it
-        can subtract the noise, and a program that passes the same key twice expects the same noise twice.
-    dtype : optional
-        A real floating-point type, in which the host draws its noise. Our noise is in whole numbers for every dtype.
-    intermediate_strategy : optional
-        The host's ``SupportedStrategies.DEFAULT``.
+    prng_key : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. By default each step draws a fresh key from the operating system.
+        A key or a seed of JAX raises a ValueError: anybody who knows it can subtract the noise, and a program that
+        passes the same key twice expects the same noise twice.
+    dtype : dtype, optional
+        A real floating-point type, in which the host draws its noise. It is checked, and has no effect: our noise is in
+        whole numbers for every dtype.
+    intermediate_strategy : SupportedStrategies, default SupportedStrategies.DEFAULT
+        How the host shares the noise among devices. Another value than the default raises a NotImplementedError: the
+        noise is drawn once, on the CPU.
 
     Returns
     -------
@@ -151,7 +180,8 @@ def matrix_factorization_privatizer(
 
     References
     ----------
-    Choquette-Choo et al. (2023), as for `dpnoise.sgd.BandedToeplitz`.
+    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
+    unified approach to private training".
 
     Examples
     --------
@@ -186,25 +216,37 @@ def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
     Parameters
     ----------
     strategy : dpnoise.sgd.BandedToeplitz, or ``streaming_matrix.identity()`` of the host
-        How the noise of the steps is correlated, as for `matrix_factorization_privatizer`. The identity is independent
-        noise, for any number of steps.
-    stddev : as for `dpnoise.sgd.IntegerSums`
-        The noise multiplier, times ``strategy.sensitivity(participation)``, times the ``grid_scale`` of the rows.
-    rng : optional
-        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError.
+        The strategy C: the noise of the steps is the product of the inverse of C and independent noise. The identity is
+        independent noise, for at most 2**31 - 1 steps. Other matrices raise a NotImplementedError.
+    stddev : float
+        The standard deviation of the independent noise: the noise multiplier, times
+        ``strategy.sensitivity(participation)``, times the ``grid_scale`` of the rows. From 1 to 2**44, or 2**32 with a
+        strategy of several bands, and less if the noise of late steps is made of the noise of many steps before.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system. A key or a seed of JAX raises a ValueError.
 
     Returns
     -------
-    optax.GradientTransformation of trees of int64
-        As by `matrix_factorization_privatizer`, with its errors. JAX has int64 when ``jax_enable_x64`` is on. Sums are
-        modulo 2**64. With several bands, sums with noise are rounded to whole numbers, half up, and are modulo 2**52,
-        from -2**51 to 2**51 - 1.
+    optax.GradientTransformation
+        Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its
+        ``update`` takes a tree of arrays of int64 and a state, and gives a tree of int64 of the same shapes, and the
+        state for the next step. JAX has int64 when ``jax_enable_x64`` is on. Sums are modulo 2**64. With several bands,
+        sums with noise are rounded to whole numbers, half up, and are modulo 2**52, from -2**51 to 2**51 - 1. The state
+        is a tuple of arrays, an int32 and many uint32, with the noise of the last steps: it is secret.
 
     Raises
     ------
-    TypeError, ParameterError
-        By ``update``, when ``jax_enable_x64`` is off, and for sums that are not int64; as by that of
-        `matrix_factorization_privatizer`.
+    ValueError
+        When there is a key.
+    TypeError
+        By ``update``, for sums that are not int64.
+    ParameterError
+        When ``stddev`` is out of range; by ``update``, when ``jax_enable_x64`` is off, or when the state belongs to
+        other parameters or to a tree of other sizes, or comes after the last step.
+    NotImplementedError
+        For another matrix; by ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise
+        of its own.
 
     Notes
     -----
@@ -215,7 +257,8 @@ def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
 
     References
     ----------
-    Choquette-Choo et al. (2023), as for `dpnoise.sgd.BandedToeplitz`.
+    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
+    unified approach to private training".
 
     Examples
     --------
@@ -241,13 +284,13 @@ def clip_and_round_to_grid(gradient: Any, l2_clip_norm: ArrayLike, grid_scale: i
     Parameters
     ----------
     gradient : tree of real floating-point arrays, of d numbers in all
-        Under ``jax.vmap`` one of many. With a NaN or an infinity, or a sum of squares beyond the largest double, it
-        counts as zeros.
+        The gradient of one example, under ``jax.vmap`` one of many. With a NaN or an infinity, or a sum of squares
+        beyond the largest double, it counts as zeros.
     l2_clip_norm : float
         The largest L2 norm, over the whole tree, from 2**-80 to 2**80. A step of the grid is
         ``l2_clip_norm / grid_scale``.
     grid_scale : int
-        Above sqrt(d) / 2, and below 2**31.
+        The largest L2 norm of the result, in steps of the grid: above sqrt(d) / 2, and below 2**31.
 
     Returns
     -------
@@ -299,18 +342,22 @@ def clip_and_round_to_grid(gradient: Any, l2_clip_norm: ArrayLike, grid_scale: i
 def enforce_norm_bound(rounded: Any, grid_scale: int) -> Any:
     """Return the row of one example, or zeros in its place if its L2 norm is above ``grid_scale``: exactly.
 
-    The errors are those of `clip_and_round_to_grid`.
-
     Parameters
     ----------
     rounded : tree of int64, of at most 2**31 numbers in all
-        Under ``jax.vmap`` one of many.
+        The row of one example, in steps of a grid; under ``jax.vmap`` one of many.
     grid_scale : int
-        From 1 to 2**31 - 1.
+        The largest L2 norm of the row, in steps of the grid; from 1 to 2**31 - 1.
 
     Returns
     -------
     tree of int64
+        The row, or zeros of its shapes.
+
+    Raises
+    ------
+    ParameterError, TypeError
+        When ``jax_enable_x64`` is off, a parameter is out of range, or numbers are not int64.
 
     Notes
     -----

@@ -1,10 +1,10 @@
 """DP-SGD of optax with exact, secure noise: the transformations of ``optax.contrib`` of the same names.
 
 Each makes a gradient transformation with the input of optax's, a tree of gradients with a row for each example, and the
-output of optax's. Gradients are clipped, added up and given noise on the CPU, as by `dpnoise.sgd.NoisyGradient`.
+output of optax's. Gradients are clipped, added up and given noise on the CPU by `dpnoise.sgd.NoisyGradient`.
 
 Neighbours differ by one example, added or removed, where a row of zeros stands for no example: the number of rows of a
-batch is public, as for the host, which divides by it. `dpnoise.sgd.epsilon_spent` computes the cost of steps.
+batch is public here and for the host, which divides by it. `dpnoise.sgd.epsilon_spent` computes the cost of steps.
 
 Under ``jax.jit`` a step is a call with a side effect, which JAX runs once each time the step is reached, with
 fresh noise. ``jax.grad`` refuses it, and ``jax.checkpoint`` refuses it or keeps its result. ``jax.vmap`` makes a
@@ -43,11 +43,16 @@ def differentially_private_aggregate(
     Parameters
     ----------
     l2_norm_clip : float
-        The largest L2 norm of a clipped gradient, over the whole tree; from 2**-80 to 2**80.
-    noise_multiplier : as for `dpnoise.sgd.NoisyGradient`
-    key, seed : optional
-        None, or for tests one generator of `dpnoise.hazmat`. A key of JAX raises a ValueError: anybody who knows it can
-        subtract the noise, and a program that passes the same key twice expects the same noise twice.
+        The largest L2 norm of a clipped gradient, over the whole tree, from 2**-80 to 2**80: a gradient above it is
+        scaled down to it.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    key : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. By default each step draws a fresh key from the operating system.
+        A key of JAX raises a ValueError: anybody who knows it can subtract the noise, and a program that passes the
+        same key twice expects the same noise twice.
+    seed : generator of `dpnoise.hazmat`, optional
+        The older name of ``key``, which optax has, too: at most one of them is given.
 
     Returns
     -------
@@ -64,13 +69,14 @@ def differentially_private_aggregate(
 
     Notes
     -----
-    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is as for `dpnoise.sgd.NoisyGradient`. It
-    includes the rounding to a grid, so the noise is larger than the host's by less than one part in 10**6 for 10**6
-    parameters.
+    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is ``l2_norm_clip`` and half a step of the
+    grid for the rounding of each parameter of the model, so the noise is larger than the host's by less than one part
+    in 10**6 for 10**6 parameters.
 
     References
     ----------
-    Abadi et al. (2016), algorithm 1, as for `dpnoise.sgd.NoisyGradient`.
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
+    algorithm 1.
 
     Examples
     --------
@@ -115,17 +121,33 @@ def dpsgd(
     Parameters
     ----------
     learning_rate : float or callable
-        A number, or a schedule.
-    l2_norm_clip, noise_multiplier : as for `differentially_private_aggregate`
-    seed : optional
-        None, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
-    momentum, nesterov : as by the host
-        The momentum is the decay rate of a trace. By default there is no trace.
+        The factor of each step; or a schedule, which returns the factor for the number of the step.
+    l2_norm_clip : float
+        The largest L2 norm of a clipped gradient, over the whole tree, from 2**-80 to 2**80: a gradient above it is
+        scaled down to it.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    seed : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system. Another seed raises a ValueError.
+    momentum : float, optional
+        The decay rate of the trace of earlier steps, which is added to a step. By default there is no trace.
+    nesterov : bool, default False
+        Whether the trace is Nesterov's momentum. Without ``momentum`` it has no effect.
 
     Returns
     -------
     optax.GradientTransformation
-        As by `differentially_private_aggregate`, with its errors.
+        Its ``update`` takes a tree of real arrays, of shapes (rows, ...), and a state, and gives the step to add to the
+        parameters, a tree of arrays without the first axis, of the host's dtypes, and the next state. A row with a NaN
+        or an infinity counts as zeros.
+
+    Raises
+    ------
+    ValueError
+        When there is a seed; and where the host raises it, also by ``update``.
+    NotImplementedError
+        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own.
 
     Notes
     -----

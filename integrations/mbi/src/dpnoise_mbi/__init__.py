@@ -59,17 +59,25 @@ def measure(
     Parameters
     ----------
     data : mbi.Dataset
-        The private data, whose weights must all be one.
+        The private data, whose weights must all be 1.
     cliques : sequence of tuples
-        The public attributes of each marginal. ``()`` is the number of rows.
+        The public attributes of each marginal, at least one tuple of different attributes; a marginal has at most 2**32
+        cells. ``()`` is the number of rows.
     rho : float
-        The cost of all marginals together; positive and finite.
+        The cost of all marginals together under zero-concentrated differential privacy: positive and finite.
     rows : int, default 1
         The most rows that a person has, from 1 to 2**31 - 1.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one person with up to ``rows`` rows is added or removed, and the
+        number of rows is private; `"substitute"`: the rows of one person are replaced, and the number of rows is
+        public.
     spend : callable, optional
         Called with the mechanism after all checks and before anything is drawn: what it raises ends the call. Such as
-        `dpnoise.accounting.Accountant.compose`, or ``list.append`` to collect each mechanism's ``rho``.
-    relation, rng : as everywhere
+        `dpnoise.accounting.Accountant.compose`, or ``list.append`` to collect each mechanism's ``rho``. By default
+        nothing is charged.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
+        default each call draws a fresh key from the operating system.
 
     Returns
     -------
@@ -143,18 +151,33 @@ def choose(
     Parameters
     ----------
     data : mbi.Dataset
-        The private data, as for `measure`.
+        The private data, whose weights must all be 1.
     candidates : mapping of tuples to int, or sequence of tuples
-        The public cliques and their weights, from 1 to 2**14; without weights, each has the weight 1. Only ratios of
-        weights matter, so fractions are given as their numerators over a common denominator.
+        The public cliques, at least one, each a tuple of different attributes whose marginal has at most 2**32 cells;
+        and their weights, from 1 to 2**14. Without weights, each has the weight 1. Only ratios of weights matter, so
+        fractions are given as their numerators over a common denominator.
     model : mbi.MarkovRandomField or another with ``project``
         The public model. Its marginals are rounded to 64ths and clipped to zero, so that errors are whole numbers of
         64ths and exact. They must be finite and add up to at most 2**32.
-    stddev : float, default 0
-        The standard deviation of the noise that the chosen marginal is going to get. The penalty is the expected
-        L1 norm of this noise, ``sqrt(2 / pi) * stddev`` for each number of a marginal, rounded to 64ths; at most 2**32.
-    epsilon, relation, rng : as everywhere
-    rows, spend : as for `measure`
+    epsilon : float
+        The privacy parameter: positive and finite.
+    stddev : float, default 0.0
+        The standard deviation of the noise that the chosen marginal is going to get: not negative. The penalty is the
+        expected L1 norm of this noise, ``sqrt(2 / pi) * stddev`` for each number of a marginal, rounded to 64ths; at
+        most 2**32.
+    rows : int, default 1
+        The most rows that a person has, from 1 to 2**31 - 1.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one person with up to ``rows`` rows is added or removed, and the
+        number of rows is private; `"substitute"`: the rows of one person are replaced, and the number of rows is
+        public.
+    spend : callable, optional
+        Called with the mechanism after all checks and before anything is drawn: what it raises ends the call. Such as
+        `dpnoise.accounting.Accountant.compose`, or ``list.append`` to collect each mechanism's ``epsilon``. By default
+        nothing is charged.
+    rng : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the call reproducible, on one thread. Who knows its seed can repeat the choice. By default
+        each call draws a fresh key from the operating system.
 
     Returns
     -------
@@ -163,8 +186,9 @@ def choose(
 
     Raises
     ------
-    ParameterError
-        As for `measure`, as is a TypeError, and when the marginals of the model cannot be used.
+    ParameterError, TypeError
+        When a weight of ``data`` is not one, a value or a clique is not in the domain, a parameter is out of its range
+        or of a wrong type, or the marginals of the model cannot be used. No message shows a value of the data.
 
     Notes
     -----

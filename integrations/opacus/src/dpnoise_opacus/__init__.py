@@ -10,8 +10,8 @@ accountant are the host's. The basis of the guarantee differs:
 
 So ``secure_mode=True`` needs no other package and has the same noise. Seeds are refused.
 
-Neighbours differ by one example, added or removed. The number of examples in the data set is public, as for the host;
-the size of a batch is private.
+Neighbours differ by one example, added or removed. The number of examples in the data set is public here and for the
+host; the size of a batch is private.
 """
 
 from dpnoise_opacus._engine import PrivacyEngine

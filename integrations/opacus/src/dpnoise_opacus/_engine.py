@@ -16,7 +16,8 @@ class PrivacyEngine(engine.PrivacyEngine):
     Parameters
     ----------
     accountant : {"prv", "rdp", "gdp"}, default "prv"
-        The host's accountant, which states the spent epsilon.
+        The host's accountant, which states the spent epsilon: by privacy-loss distributions, by Rényi divergences, or
+        by Gaussian differential privacy.
     secure_mode : bool, default False
         Noise and Poisson subsamples are always secure. When True, the order of examples with ``poisson_sampling=False``
         is secure, too, and generators of `dpnoise.hazmat` are refused.
@@ -45,6 +46,52 @@ class PrivacyEngine(engine.PrivacyEngine):
         """Make model, optimizer and data loader private, as the host does and with its arguments.
 
         `make_private_with_epsilon` calls this method, too.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            The model, whose parameters are real. It is wrapped, so that it computes the gradient of each example.
+        optimizer : torch.optim.Optimizer
+            The optimizer of the model's parameters, which makes the steps from noisy gradients.
+        criterion : torch.nn.Module, default CrossEntropyLoss()
+            The loss for ghost clipping, which is refused; otherwise it has no effect.
+        data_loader : torch.utils.data.DataLoader
+            The loader of the training data. Its batch size over the number of examples is the sampling rate. It has no
+            generator, except where ``poisson_sampling`` and ``secure_mode`` are False.
+        noise_multiplier : float
+            The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+        max_grad_norm : float or list of float
+            The largest L2 norm of a clipped gradient, from 2**-80 to 2**80: over the whole model, or with "per_layer" a
+            list with one for each parameter of the model that requires a gradient.
+        batch_first : bool, default True
+            Whether the first axis of the model's inputs is that of the examples, and not the second.
+        loss_reduction : {"mean", "sum"}, default "mean"
+            How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by the expected
+            batch size, or by their sum.
+        poisson_sampling : bool, default True
+            Whether batches are Poisson subsamples, for which the accountants are right, drawn with secure coins.
+            Otherwise the loader's own batches remain.
+        clipping : {"flat", "per_layer", "adaptive"}, default "flat"
+            Whether the whole gradient of an example is clipped, or that of each parameter, or the whole by a norm that
+            adapts to the gradients.
+        noise_generator : generator of `dpnoise.hazmat`, optional
+            For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each
+            step draws a fresh key from the operating system.
+        grad_sample_mode : {"hooks", "functorch", "ew"}, default "hooks"
+            How the host computes the gradients of examples.
+        wrap_model : bool, default True
+            Whether the model is wrapped. Otherwise the host adds hooks to it, and returns an object that removes them.
+        rand_on_empty : bool, default False
+            Whether the host fills an empty batch with a made-up example: it must be False.
+        **kwargs : float
+            The parameters that `AdaClipDPOptimizer` has besides those above, for adaptive clipping; otherwise without
+            effect.
+
+        Returns
+        -------
+        tuple
+            The wrapped model, or the object that removes the hooks; the private optimizer, one of those of this module;
+            and the data loader with its batches.
 
         Raises
         ------

@@ -53,14 +53,23 @@ class DPOptimizer(optimizers.DPOptimizer):
     optimizer : torch.optim.Optimizer
         The optimizer that makes the step, from noisy gradients.
     noise_multiplier : float
-        The ratio of the standard deviation of the noise to the sensitivity; from 2**-20 to 2**11.
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
     max_grad_norm : float
-        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
-    expected_batch_size, loss_reduction : as for the host
-    generator : dpnoise.hazmat generator, optional
-        For tests only: such a step is not private.
+        The largest L2 norm of a clipped gradient, over all parameters of the model, from 2**-80 to 2**80: a gradient
+        above it is scaled down to it.
+    expected_batch_size : int or None
+        The divisor of the noisy sum, a public constant: the average size of a batch. None is allowed where
+        ``loss_reduction`` is "sum", which does not divide.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by
+        ``expected_batch_size``, or by their sum.
+    generator : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system.
     secure_mode : bool, default False
-        Noise is secure in any case.
+        The host's switch for secure noise. It has no effect: noise is always secure.
+    **kwargs : object
+        Parameters of other optimizers, which `PrivacyEngine` passes on. They are ignored.
 
     Raises
     ------
@@ -165,9 +174,39 @@ class DPPerLayerOptimizer(DPOptimizer, optimizers.DPPerLayerOptimizer):
     """Opacus's ``DPPerLayerOptimizer``, with a norm for each parameter, with sums and noise on grids.
 
     All parameters get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the
-    squares of their sensitivities. Parameters, guarantee and errors are as for `DPOptimizer`, except that
-    ``max_grad_norm`` is a list. Schedulers of ``max_grad_norm``, which would not change the clipping, raise a
-    ValueError.
+    squares of their sensitivities.
+
+    A step is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one example of the batch, added or removed;
+    with Poisson subsampling it costs less, see Opacus's accountants.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        The optimizer that makes the step, from noisy gradients.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of all sums together; from 2**-20 to 2**11.
+    max_grad_norm : list of float
+        The largest L2 norm of a clipped gradient, for each parameter of the model that requires a gradient, in their
+        order; each from 2**-80 to 2**80.
+    expected_batch_size : int or None
+        The divisor of the noisy sum, a public constant: the average size of a batch. None is allowed where
+        ``loss_reduction`` is "sum", which does not divide.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by
+        ``expected_batch_size``, or by their sum.
+    generator : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system.
+    secure_mode : bool, default False
+        The host's switch for secure noise. It has no effect: noise is always secure.
+    **kwargs : object
+        Parameters of other optimizers, which `PrivacyEngine` passes on. They are ignored.
+
+    Raises
+    ------
+    ValueError
+        Where the host raises it; for another ``generator``; and in a step, when ``max_grad_norm`` has changed:
+        schedulers of it would not change the clipping.
     """
 
     def _parts(self) -> Parts:
@@ -182,7 +221,49 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
     Besides the gradient it releases the number of unclipped examples of the batch minus the number of clipped ones,
     with discrete Gaussian noise of ``2 * unclipped_num_std``. The share of unclipped examples is estimated with the
     expected batch size, as in the paper; the host uses the size of the batch, which is private. Both releases together
-    are 1/(2 noise_multiplier**2)-zCDP. Parameters and errors are as for the host and `DPOptimizer`.
+    are 1/(2 noise_multiplier**2)-zCDP, for neighbours that differ by one example of the batch, added or removed.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        The optimizer that makes the step, from noisy gradients.
+    noise_multiplier : float
+        The noise multiplier of both releases together: from 2**-20 to 2**11, and below ``2 * unclipped_num_std``. The
+        noise of the gradient is larger, to pay for the count.
+    target_unclipped_quantile : float
+        The share of examples that are to stay unclipped: ``max_grad_norm`` falls while more are, and rises while fewer
+        are.
+    clipbound_learning_rate : float
+        How fast the norm adapts: in each step it is multiplied by ``exp(-clipbound_learning_rate * (unclipped -
+        target_unclipped_quantile))``, where ``unclipped`` is the estimated share of unclipped examples.
+    max_clipbound : float
+        The largest norm to which ``max_grad_norm`` adapts; above ``min_clipbound``.
+    min_clipbound : float
+        The smallest norm to which ``max_grad_norm`` adapts.
+    unclipped_num_std : float
+        Half the standard deviation of the noise of the released count, in examples; from 2**-10 to 2**19.
+    max_grad_norm : float
+        The largest L2 norm of a clipped gradient in the first step, over all parameters of the model. In every step it
+        is from 2**-80 to 2**80.
+    expected_batch_size : int
+        The average size of a batch, a public constant: the divisor of the noisy sum where ``loss_reduction`` is "mean",
+        and of the count. It is needed with "sum", too.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by
+        ``expected_batch_size``, or by their sum.
+    generator : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system.
+    secure_mode : bool, default False
+        The host's switch for secure noise. It has no effect: noise is always secure.
+    **kwargs : object
+        Parameters of other optimizers, which `PrivacyEngine` passes on. They are ignored.
+
+    Raises
+    ------
+    ValueError
+        Where the host raises it; for another ``generator``; without ``expected_batch_size``; and in a step, when
+        ``max_grad_norm`` has changed since the first of several batches that are to make one step.
 
     References
     ----------
@@ -199,7 +280,13 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
             raise ParameterError(f"unclipped_num_std must be from 2**-10 to 2**19, got {self.unclipped_num_std!r}")
 
     def zero_grad(self, set_to_none: bool = False) -> None:
-        """Clear gradients and counts, except during an incomplete step."""
+        """Clear gradients and counts, except during an incomplete step.
+
+        Parameters
+        ----------
+        set_to_none : bool, default False
+            Whether gradients become None, and not zeros. Gradients of examples become None in any case.
+        """
         super().zero_grad(set_to_none)
         if not self._is_last_step_skipped:
             self._balance = 0
@@ -230,8 +317,39 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
 class DistributedDPOptimizer(DPOptimizer, optimizers.DistributedDPOptimizer):
     """Opacus's ``DistributedDPOptimizer`` with sums and noise on a grid.
 
-    The workers' sums are added up as integers; the first worker adds noise, and sends the result to all. Parameters,
-    guarantee and errors are as for `DPOptimizer`.
+    The workers' sums are added up as integers; the first worker adds noise, and sends the result to all.
+
+    A step is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one example of all workers' batches, added or
+    removed; with Poisson subsampling it costs less, see Opacus's accountants.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        The optimizer that makes the step, from noisy gradients.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    max_grad_norm : float
+        The largest L2 norm of a clipped gradient, over all parameters of the model, from 2**-80 to 2**80: a gradient
+        above it is scaled down to it.
+    expected_batch_size : int or None
+        The divisor of the noisy sum on each worker, a public constant: the average size of a batch. None is allowed
+        where ``loss_reduction`` is "sum", which does not divide.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by
+        ``expected_batch_size``, or by their sum.
+    generator : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system.
+    secure_mode : bool, default False
+        The host's switch for secure noise. It has no effect: noise is always secure.
+    **kwargs : object
+        Parameters of other optimizers, which `PrivacyEngine` passes on. They are ignored.
+
+    Raises
+    ------
+    ValueError
+        Where the host raises it; for another ``generator``; and in a step, when ``max_grad_norm`` has changed since the
+        first of several batches that are to make one step.
     """
 
     def reduce_gradients(self) -> None:
@@ -253,7 +371,44 @@ class DistributedDPOptimizer(DPOptimizer, optimizers.DistributedDPOptimizer):
 class SimpleDistributedPerLayerOptimizer(
     DPPerLayerOptimizer, DistributedDPOptimizer, optimizers.SimpleDistributedPerLayerOptimizer
 ):
-    """Opacus's optimizer of that name, with sums and noise on grids: `DPPerLayerOptimizer` on several workers."""
+    """Opacus's optimizer of that name, with sums and noise on grids: `DPPerLayerOptimizer` on several workers.
+
+    All parameters get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the
+    squares of their sensitivities. The workers' sums are added up as integers; the first worker adds noise, and sends
+    the result to all.
+
+    A step is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one example of all workers' batches, added or
+    removed; with Poisson subsampling it costs less, see Opacus's accountants.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        The optimizer that makes the step, from noisy gradients.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of all sums together; from 2**-20 to 2**11.
+    max_grad_norm : list of float
+        The largest L2 norm of a clipped gradient, for each parameter of the model that requires a gradient, in their
+        order; each from 2**-80 to 2**80.
+    expected_batch_size : int or None
+        The divisor of the noisy sum on each worker, a public constant: the average size of a batch. None is allowed
+        where ``loss_reduction`` is "sum", which does not divide.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        How the loss adds up the losses of examples: by their mean, so that the noisy sum is divided by
+        ``expected_batch_size``, or by their sum.
+    generator : generator of `dpnoise.hazmat`, optional
+        For tests only: makes the noise reproducible. Who knows its seed can subtract the noise. By default each step
+        draws a fresh key from the operating system.
+    secure_mode : bool, default False
+        The host's switch for secure noise. It has no effect: noise is always secure.
+    **kwargs : object
+        Parameters of other optimizers, which `PrivacyEngine` passes on. They are ignored.
+
+    Raises
+    ------
+    ValueError
+        Where the host raises it; for another ``generator``; and in a step, when ``max_grad_norm`` has changed:
+        schedulers of it would not change the clipping.
+    """
 
 
 REPLACED: Final = {

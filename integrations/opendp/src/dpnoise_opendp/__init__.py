@@ -58,16 +58,17 @@ def make_laplace(
 
     Parameters
     ----------
-    input_domain, input_metric : opendp.mod.Domain and opendp.mod.Metric
-        The domain of a number, or of a vector of numbers, of the types i32, i64, u32, u64, usize, f32 or f64, with the
-        absolute or the L1 distance.
+    input_domain : opendp.mod.Domain
+        The domain of a number, or of a vector of numbers, of the types i32, i64, u32, u64, usize, f32 or f64.
+    input_metric : opendp.mod.Metric
+        The distance between neighbours: absolute for a number, L1 for a vector.
     scale : float
-        The scale of the noise, taken at its exact value; from 2**-40 to 2**40 for integers.
+        The scale of the noise, taken at its exact value: positive, and from 2**-40 to 2**40 for integers.
     k : int, optional
-        Real values are rounded to multiples of ``2**k``. By default the finest grid that is allowed,
-        ``ceil(log2(scale)) - 40``.
-    MO : optional
-        The output measure, as by the host.
+        Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
+        allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
+    MO : type or str, default "MaxDivergence"
+        The measure of the privacy loss, the only one that the host takes.
 
     Returns
     -------
@@ -83,15 +84,25 @@ def make_gaussian(
 ) -> Any:
     """Make a measurement that adds noise from the discrete Gaussian distribution, to real values on a grid.
 
-    The map is as for `make_laplace`.
-
     Parameters
     ----------
+    input_domain : opendp.mod.Domain
+        The domain of a number, or of a vector of numbers, of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
-        The absolute or the L2 distance.
+        The distance between neighbours: absolute for a number, L2 for a vector.
     scale : float
-        The standard deviation, taken at its exact value; from 2**-20 to 2**40 for integers.
-    input_domain, k, MO : as for `make_laplace`
+        The standard deviation of the noise, taken at its exact value: positive, and from 2**-20 to 2**40 for integers.
+    k : int, optional
+        Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
+        allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
+    MO : type or str, default "ZeroConcentratedDivergence"
+        The measure of the privacy loss, the only one that the host takes.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid, it
+        is the map for 2**20 values, and vectors may have at most 2**20.
     """
     return _additive("gaussian", input_domain, input_metric, scale, k, MO)
 
@@ -99,16 +110,21 @@ def make_gaussian(
 def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: float, constant_time: bool = False) -> Any:
     """Make a measurement that flips each bit of a bit vector with a probability of ``f / 2``, exactly.
 
-    The map is the host's.
-
     Parameters
     ----------
-    input_domain, input_metric : opendp.mod.Domain and opendp.mod.Metric
-        The domain of bit vectors, with the discrete distance.
+    input_domain : opendp.mod.Domain
+        The domain of bit vectors, with the most ones that a vector has, ``max_weight``.
+    input_metric : opendp.mod.Metric
+        The discrete distance.
     f : float
-        From 0, exclusive, to 1.
+        Twice the probability with which a bit is flipped: above 0, and at most 1.
     constant_time : bool, default False
-        As by the host. The coins are drawn in constant time in any case.
+        Whether the host draws its coins in constant time. Our coins are drawn in constant time in any case.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's.
     """
     made = _CONSTRUCTORS["make_randomized_response_bitvec"](input_domain, input_metric, f, constant_time)
     probability = float(f) / 2
@@ -134,9 +150,9 @@ def make_noisy_max(
     output_measure : opendp.mod.Measure
         The max divergence, for `ReportNoisyMax`, or the zero-concentrated divergence, for `Exponential`.
     scale : float
-        The scale of the noise; up to 2**40.
+        The scale of the noise: positive, and at most 2**40.
     negate : bool, default False
-        Choose the lowest score.
+        Whether the index of the lowest score is chosen in place of the highest.
 
     Returns
     -------

@@ -66,7 +66,12 @@ def sample_dgauss(sigma_squared: float | Fraction) -> int:
     Parameters
     ----------
     sigma_squared : int, float or Fraction
-        The square of the scale; not negative. dpnoise draws for values from 2**-40 to 2**80.
+        The square of the scale: not negative and finite. dpnoise draws for values from 2**-40 to 2**80.
+
+    Returns
+    -------
+    int
+        The noise.
 
     Examples
     --------
@@ -91,11 +96,16 @@ def laplace(u: float, b: float, step_size: int = 63) -> float:
     Parameters
     ----------
     u : float
-        The value; finite.
+        The private value, in the unit of the result; finite.
     b : float
         The scale of the noise; positive and finite. dpnoise draws for scales from 2**-900 to 2**90.
-    step_size : int
-        Positive. It has no effect.
+    step_size : int, default 63
+        The number of bits that Tumult Core draws at a time; positive. It has no effect where dpnoise draws.
+
+    Returns
+    -------
+    float
+        The value with noise.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class GridNoise:
         Parameters
         ----------
         result : int, float or array_like
-            Integers have at most 2**53 in magnitude, since a float has to hold them.
+            The private numbers. Integers have at most 2**53 in magnitude, since a float has to hold them.
 
         Returns
         -------
@@ -60,7 +60,17 @@ class GridNoise:
     def noised_value_above_threshold(self, result: float, threshold: float) -> bool:
         """Say whether a number with noise is above a public threshold, which costs as much as the noisy number.
 
-        The answer is False where either number is NaN, as by PyDP.
+        Parameters
+        ----------
+        result : float
+            The private number. An integer has at most 2**53 in magnitude.
+        threshold : float
+            The public threshold, in the unit of the number. Never take it from the data.
+
+        Returns
+        -------
+        bool
+            Whether the noisy number is larger; False where either number is NaN, as by PyDP.
         """
         value = _exact(result)
         return bool((self._noise.release(value) if math.isfinite(value) else value) > real(threshold, "threshold"))
@@ -71,9 +81,14 @@ class GridNoise:
         Parameters
         ----------
         confidence_level : float
-            Between 0 and 1.
-        noised_result : int or float
+            The probability with which the interval holds: between 0 and 1, both excluded.
+        noised_result : float
             The result of ``add_noise``. The interval includes the rounding of an integer, which PyDP's does not.
+
+        Returns
+        -------
+        ConfidenceInterval
+            PyDP's object, with ``lower_bound`` and ``upper_bound``.
         """
         found = super().noise_confidence_interval(confidence_level, noised_result)  # type: ignore[misc]
         error = self._noise.error(found.confidence_level)
@@ -97,9 +112,14 @@ class LaplaceMechanism(GridNoise, _host.LaplaceMechanism):
     Parameters
     ----------
     epsilon : float
-        From 2**-39, where PyDP takes 2**-50.
+        The privacy parameter: finite, and at least 2**-50.
     sensitivity : float, default 1.0
-        The L1 sensitivity, positive.
+        The L1 sensitivity of the values, in their unit: positive and finite, with ``sensitivity / epsilon`` below
+        2**940.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim and Smith (2006), "Calibrating noise to sensitivity in private data analysis".
 
     Examples
     --------
@@ -125,10 +145,18 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
 
     Parameters
     ----------
-    epsilon, delta : float
-        Epsilon is positive, delta between 0 and 1.
+    epsilon : float
+        The privacy parameter: positive and finite.
+    delta : float
+        The privacy parameter: between 0 and 1, both excluded. Choose it much smaller than one over the number of
+        people.
     sensitivity : float, default 1.0
-        The L2 sensitivity, positive.
+        The L2 sensitivity of the values, in their unit: positive and finite, with a standard deviation of the noise
+        below 2**939.
+
+    References
+    ----------
+    Balle and Wang (2018), "Improving the Gaussian mechanism for differential privacy", theorem 8.
 
     Examples
     --------
@@ -147,7 +175,12 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
         Parameters
         ----------
         std : float
-            The standard deviation of the noise, positive; PyDP takes 0, too.
+            The standard deviation of the noise, in the values' unit: positive and below 2**939. PyDP takes 0, too.
+
+        Returns
+        -------
+        GaussianMechanism
+            A mechanism with the attribute ``std``.
         """
         return _OfStandardDeviation(std)
 

@@ -34,16 +34,20 @@ def create_truncated_geometric_partition_strategy(
 ) -> PartitionSelectionStrategy:
     """Make the strategy that keeps as many groups as epsilon and delta allow.
 
-    ``should_keep`` takes whole numbers of people.
-
     Parameters
     ----------
     epsilon : float
-        Positive; at least ``2**-20 * max_partitions_contributed``.
+        The privacy parameter of all groups together: finite, and at least ``2**-20 * max_partitions_contributed``.
     delta : float
-        From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
+        The privacy parameter of all groups together: from 0 to 1, and if positive at least ``2**-800 *
+        max_partitions_contributed``. Choose it much smaller than one over the number of people.
     max_partitions_contributed : int
-        The number of groups of a person.
+        The most groups that a person is in, from 1 to 2**31 - 1.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        A strategy whose ``should_keep`` takes whole numbers of people.
 
     References
     ----------
@@ -57,13 +61,22 @@ def create_laplace_partition_strategy(
 ) -> PartitionSelectionStrategy:
     """Make the strategy that keeps a group if its number of people, with Laplace noise, reaches a threshold.
 
-    Its ``noised_value_if_should_keep`` returns the noisy number or None.
-
     Parameters
     ----------
-    epsilon, delta, max_partitions_contributed
-        As for `create_truncated_geometric_partition_strategy`, but epsilon may be any positive number for which the
-        scale is in the reach of `dpnoise.Laplace`.
+    epsilon : float
+        The privacy parameter of all groups together: positive and finite, with ``max_partitions_contributed / epsilon``
+        below 2**940.
+    delta : float
+        The privacy parameter of all groups together: from 0 to 1, and if positive at least ``2**-800 *
+        max_partitions_contributed``. With 0 no group is kept. Choose it much smaller than one over the number of
+        people.
+    max_partitions_contributed : int
+        The most groups that a person is in, from 1 to 2**31 - 1.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        Its ``noised_value_if_should_keep(num_users)`` returns the noisy number or None.
     """
     made = _checked(_create_laplace(epsilon, delta, max_partitions_contributed))
     return _Thresholding(
@@ -81,12 +94,21 @@ def create_gaussian_partition_strategy(
 
     One half of delta is for the noise, the other for the threshold, as by PyDP.
 
-    Its ``noised_value_if_should_keep`` returns the noisy number or None.
-
     Parameters
     ----------
-    epsilon, delta, max_partitions_contributed
-        As for `create_laplace_partition_strategy`, with the reach of `dpnoise.Gaussian`; delta is positive.
+    epsilon : float
+        The privacy parameter of all groups together: positive and finite, with a standard deviation of the noise below
+        2**939.
+    delta : float
+        The privacy parameter of all groups together: at least ``2**-800 * max_partitions_contributed``, and at most 1.
+        Choose it much smaller than one over the number of people.
+    max_partitions_contributed : int
+        The most groups that a person is in, from 1 to 2**31 - 1.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        Its ``noised_value_if_should_keep(num_users)`` returns the noisy number or None.
     """
     made = _checked(_create_gaussian(epsilon, delta, max_partitions_contributed))
     half, sensitivity = made.delta / 2, math.sqrt(made.max_partitions_contributed)
@@ -106,11 +128,23 @@ def create_pre_thresholding_partition_strategy(
 
     Parameters
     ----------
-    epsilon, delta, max_partitions_contributed : as for the strategy of that type
+    epsilon : float
+        The privacy parameter of all groups together: positive and finite, and for truncated geometric noise at least
+        ``2**-20 * max_partitions_contributed``.
+    delta : float
+        The privacy parameter of all groups together: from 0, which Gaussian noise excludes, to 1, and if positive at
+        least ``2**-800 * max_partitions_contributed``. Choose it much smaller than one over the number of people.
+    max_partitions_contributed : int
+        The most groups that a person is in, from 1 to 2**31 - 1.
     pre_threshold : int
-        Positive.
+        The fewest people with which a group can be kept, from 1 to 2**31 - 1. Never take it from the data.
     strategy_type : PartitionSelectionStrategyType
-        One of the types of PyDP.
+        The strategy for the people from there on: ``NEAR_TRUNCATED_GEOMETRIC``, ``LAPLACE`` or ``GAUSSIAN``.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        A strategy with the attribute ``pre_threshold``.
     """
     made = _create_pre_thresholding(epsilon, delta, max_partitions_contributed, pre_threshold, strategy_type)
     inner = _CREATORS[strategy_type](epsilon, delta, max_partitions_contributed)
@@ -124,11 +158,24 @@ def create_partition_strategy(
 
     Parameters
     ----------
-    strategy : {"truncated_geometric", "laplace", "gaussian"}
-        In upper or lower case.
-    epsilon, delta, max_partitions_contributed : as for that strategy
+    strategy : str
+        The name of the strategy: "truncated_geometric", "laplace" or "gaussian", in upper or lower case.
+    epsilon : float
+        The privacy parameter of all groups together: positive and finite, and for truncated geometric noise at least
+        ``2**-20 * max_partitions_contributed``.
+    delta : float
+        The privacy parameter of all groups together: from 0, which Gaussian noise excludes, to 1, and if positive at
+        least ``2**-800 * max_partitions_contributed``. Choose it much smaller than one over the number of people.
+    max_partitions_contributed : int
+        The most groups that a person is in, from 1 to 2**31 - 1.
     pre_threshold : int, optional
-        Groups of fewer people are never kept.
+        The fewest people with which a group can be kept, from 1 to 2**31 - 1: the strategy counts from there. Never
+        take it from the data. By default there is no such number.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        The strategy, with the attribute ``pre_threshold`` if that was given.
     """
     if strategy.lower() not in _TYPES:
         raise ValueError(f"Strategy '{strategy}' is not supported.")
@@ -156,12 +203,19 @@ class PartitionSelectionStrategy(host.PartitionSelectionStrategy):
 
     Neighbours differ by one person. The number of people of a group, which ``should_keep`` takes, counts each once.
 
+    Parameters
+    ----------
+    made : pydp.algorithms.partition_selection.PartitionSelectionStrategy
+        PyDP's strategy, which has the parameters. Users call the functions that create strategies instead.
+
     Attributes
     ----------
-    epsilon, delta : float
-        The privacy parameters of all groups together.
+    epsilon : float
+        The privacy parameter epsilon of all groups together.
+    delta : float
+        The privacy parameter delta of all groups together.
     max_partitions_contributed : int
-        The number of groups of a person.
+        The most groups that a person is in.
     """
 
     def __init__(self, made: Any) -> None:
@@ -175,7 +229,18 @@ class PartitionSelectionStrategy(host.PartitionSelectionStrategy):
         return self.epsilon, self.delta, self.max_partitions_contributed
 
     def probability_of_keep(self, num_users: float) -> float:
-        """Return PyDP's probability, which is a few millionths of itself above the probability of the draw."""
+        """Return PyDP's probability, which is a few millionths of itself above the probability of the draw.
+
+        Parameters
+        ----------
+        num_users : float
+            The number of people in the group.
+
+        Returns
+        -------
+        float
+            The probability, from 0 to 1. It is private where the number is.
+        """
         return float(self._made.probability_of_keep(num_users))
 
     def should_keep(self, num_users: float) -> bool:
@@ -183,8 +248,13 @@ class PartitionSelectionStrategy(host.PartitionSelectionStrategy):
 
         Parameters
         ----------
-        num_users : int or float
-            The number of people in the group; positive.
+        num_users : float
+            The private number of people in the group. The truncated geometric strategy takes whole numbers alone.
+
+        Returns
+        -------
+        bool
+            Whether the group is kept. Each call draws anew, and costs as much.
         """
         raise NotImplementedError
 
