@@ -5,7 +5,6 @@ The pages in docs/reference name their objects themselves, in lines such as ``::
 - for a line ``::: dpnoise.local._categories``, of a private file, such a line for each of the names that it defines and
   ``dpnoise.local`` exports, in the order of the file;
 - for a line ``<!-- objects of rappor.md -->`` a table of that page's objects, with the first lines of their docstrings;
-- to the words "as everywhere" of a docstring a link to the conventions;
 - to a class the members of its base classes, where no page shows the base class; where one does, links to them.
 """
 
@@ -21,8 +20,6 @@ ROOT = Path(__file__).parents[2]
 _DIRECTIVE = re.compile(r"^::: ([\w.]+)((?:\n    .*)*)", re.MULTILINE)
 _FILE = re.compile(r"^::: ((?:\w+\.)+)(_\w+)$", re.MULTILINE)
 _TABLE = re.compile(r"^<!-- objects of (\S+) -->$", re.MULTILINE)
-_CONVENTIONS = "reference/conventions.md"
-_EVERYWHERE = "as everywhere"
 
 
 def shown(markdown: str) -> list[tuple[str, bool]]:
@@ -66,12 +63,6 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return "\n".join(["| Name | Description |", "| --- | --- |", *rows])
 
     return _TABLE.sub(table, expanded(markdown))
-
-
-def on_page_content(html: str, *, page: Any, files: Any, **_: Any) -> str:
-    """Link the words "as everywhere", which stand in place of a type, to the conventions."""
-    target = files.get_file_from_path(_CONVENTIONS).url_relative_to(page.file)
-    return html.replace(f"<code>{_EVERYWHERE}</code>", f'<a href="{target}">{_EVERYWHERE}</a>')
 
 
 def _find(path: str, modules: Any = None) -> griffe.Object:
