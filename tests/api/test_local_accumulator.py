@@ -170,21 +170,6 @@ def test_malformed_reports_are_counted_as_rejected():
     assert (answers.n, answers.rejected_reasons) == (2, {"tail bits set": 2})
 
 
-@given(st.integers(2, 70_000), st.lists(st.integers(0, 2**24 - 1), max_size=50))
-def test_values_out_of_range_are_counted_as_rejected(k, values):
-    protocol = local.GeneralizedRandomizedResponse(k=k, epsilon=1.0)
-    width = protocol.report_bytes
-    reports = np.array(values, "<u4").view(np.uint8).reshape(-1, 4)[:, :width]
-    found = [value % 256**width for value in values]
-    accumulator = counted(protocol, reports)
-    good = np.array([value < k for value in found], bool)
-    assert accumulator.n == good.sum()
-    rejected = int((~good).sum())
-    assert accumulator.rejected_reasons == ({"value out of range": rejected} if rejected else {})
-    assert np.array_equal(accumulator.estimate().counts, protocol.estimate(reports[good]).counts)
-    assert local.Accumulator.from_bytes(accumulator.to_bytes()) == accumulator
-
-
 def test_no_reports():
     empty = PROTOCOL.estimate(np.empty((0, 2), np.uint8))
     assert not empty.counts.any()

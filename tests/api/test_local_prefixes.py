@@ -40,7 +40,7 @@ def test_values_that_cannot_be_used():
     assert PROTOCOL.perturb([]).shape == (0, 3)
 
 
-@pytest.mark.parametrize(("bits", "step"), [(1, 1), (7, 8), (8, 8), (20, 8), (20, 7), (63, 16)])
+@pytest.mark.parametrize(("bits", "step"), [(20, 7), (63, 16)])
 def test_frequent_values_are_found_whatever_the_lengths(bits, step):
     protocol = local.PrefixExtension(epsilon=8.0, bits=bits, step=step, rows=256, width=64)
     values = sorted({2**bits - 1, 2**bits // 3})
