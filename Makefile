@@ -34,7 +34,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-tools test-long
+.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-cli test-tools test-long
 .PHONY: bench-oracles notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
@@ -49,7 +49,7 @@ demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations,
 RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
-test: | check-tools ## run all tests but the long ones
+test: | check-tools ## run the tests of the core and its API but the long ones
 	@nice $(RUST_TESTS) --no-run --quiet & $(MAKE) $(VENV)/.extra-test && wait $$!
 	@$(MAKE) test-rust test-python
 
@@ -58,10 +58,13 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.
-test-python test-long statistical: export OPENBLAS_NUM_THREADS := 1
+test-python test-cli test-long statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
-	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest -m 'not long' --ignore=tests/cli --ignore=tests/engines --numprocesses auto --dist worksteal
+
+test-cli: $(VENV)/.native $(VENV)/.extra-test ## test the command line
+	$(BIN)/python -m pytest tests/cli --numprocesses auto --dist worksteal
 
 test-long: $(VENV)/.native $(VENV)/.extra-test ## run the long tests but the examples, with as many samples as find the planted faults
 	$(BIN)/python -m pytest -m long tests/api tests/statistical --numprocesses auto --dist worksteal
