@@ -289,7 +289,7 @@ def test_json_that_is_read_without_limits_is_found(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_reader_of_any_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnoise.local._specification.check_text", lambda text, name: None)
+    monkeypatch.setattr("dpnoise.local._protocol.check_text", lambda text, name: None)
     monkeypatch.setattr("dpnoise.local._attribute_set.check_text", lambda text, name: None)
     finds(SPECIFICATIONS, read_specification, UnicodeEncodeError)
 
