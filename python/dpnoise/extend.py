@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 
 from dpnoise._errors import ParameterError
 from dpnoise._native import ScriptedRng, SeededRng
-from dpnoise._parameters import array_of, integer, real, real_up, reals_of, root
+from dpnoise._numbers import integer, real, real_up, root
+from dpnoise._parameters import array_of, reals_of
 from dpnoise.mechanisms import DiscreteGaussian, Gaussian
 
 __all__ = [

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integers, column_of
-from dpnoise._parameters import at_least, check_word, fraction_of, integer, real
+from dpnoise._numbers import at_least, check_word, fraction_of, integer, real
 
 __all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
 

@@ -35,7 +35,7 @@ from dpnoise import (
     samplers,
     stability,
 )
-from dpnoise._parameters import real_down
+from dpnoise._numbers import real_down
 
 REFUSALS = (ParameterError, TypeError, MemoryError, RandomnessError)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, hazmat, queries, sensitivity
-from dpnoise._parameters import share_of
+from dpnoise._numbers import share_of
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
 
 RELATIONS = ("add/remove", "substitute")

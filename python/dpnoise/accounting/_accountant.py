@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import ByName, check_word, integer, real_down, real_up
+from dpnoise._numbers import check_word, integer, real_down, real_up
+from dpnoise._parameters import ByName
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import (
     LARGEST_DIVERGENCE,

@@ -7,7 +7,7 @@ from decimal import Decimal, Overflow
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, integer, real_down, real_up
+from dpnoise._numbers import at_least, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_same_relation, exact_product, precise
 from dpnoise.sensitivity import Relation
 

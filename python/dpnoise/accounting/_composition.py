@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import check_word, integer, items_of, real_down
+from dpnoise._numbers import check_word, integer, items_of, real_down
 from dpnoise.accounting._cost import (
     PrivacyCost,
     above,

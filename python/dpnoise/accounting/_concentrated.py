@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import check_word, checked_delta, real_down
+from dpnoise._numbers import check_word, checked_delta, real_down
 from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
 
 Method = Literal["tight", "simple"]

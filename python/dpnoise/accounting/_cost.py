@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real_up
+from dpnoise._numbers import integer, real_up
 from dpnoise.sensitivity import Relation, check_relation
 
 _EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])

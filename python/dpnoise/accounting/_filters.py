@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, items_of, real_down, real_up
+from dpnoise._numbers import integer, items_of, real_down, real_up
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._cost import (
     QUICK,

@@ -15,7 +15,8 @@ from typing import Any, Final, Generic, overload
 from dpnoise import _native
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
-from dpnoise._parameters import ByName, check_text
+from dpnoise._numbers import check_text
+from dpnoise._parameters import ByName
 from dpnoise.accounting._cost import (
     Cost,
     PrivacyCost,

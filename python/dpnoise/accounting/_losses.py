@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import at_least, integer, real_down, real_up
+from dpnoise._numbers import at_least, integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
 from dpnoise.accounting._cost import (

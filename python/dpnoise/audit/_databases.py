@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._numbers import integer
 from dpnoise.sensitivity import Relation, check_relation, histogram_distance
 
 _COUNTS: Final = range(2**63)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpnoise._display import progress
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._numbers import integer, real
 from dpnoise.audit._clopper_pearson import nearest_pair
 from dpnoise.audit._events import Event, most_telling
 from dpnoise.audit._outcomes import BLOCK, Outcomes, releases_of

@@ -15,7 +15,7 @@ import typer
 from dpnoise import NoErrorBound, local, queries
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
-from dpnoise._parameters import checked_level, integer
+from dpnoise._numbers import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Domain, items_of
+from dpnoise._numbers import items_of
+from dpnoise._parameters import Domain
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap

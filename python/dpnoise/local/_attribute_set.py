@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
-from dpnoise._parameters import array_for, check_text, listing
+from dpnoise._numbers import check_text
+from dpnoise._parameters import array_for, listing
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import Specification
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._display import Column, Record, caption_of, html_table, text_table
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import Domain, integer
+from dpnoise._numbers import integer
+from dpnoise._parameters import Domain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

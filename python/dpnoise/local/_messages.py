@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol, get_args
 
 from dpnoise._errors import ParameterError
 from dpnoise._json import read_json
-from dpnoise._parameters import check_word
+from dpnoise._numbers import check_word
 from dpnoise.local._specification import Specification
 
 Framing = Literal["json-lines", "length-prefixed"]

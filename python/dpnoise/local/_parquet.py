@@ -11,8 +11,8 @@ from typing import Any
 from dpnoise._errors import ParameterError
 from dpnoise._files import checked_path
 from dpnoise._interchange import PARQUET, native_file, require_pyarrow
+from dpnoise._numbers import integer
 from dpnoise._pages import rows_at_a_time
-from dpnoise._parameters import integer
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
 

@@ -11,7 +11,8 @@ from typing import Final, cast, overload
 
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import explained, fraction_of, real_down
+from dpnoise._numbers import fraction_of, real_down
+from dpnoise._parameters import explained
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._families import FAMILIES

@@ -13,7 +13,8 @@ from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Values
 from dpnoise._native import LocalProtocol
-from dpnoise._parameters import Domain, Rng, array_for, check_text, disagree, integer, real_down
+from dpnoise._numbers import check_text, integer, real_down
+from dpnoise._parameters import Domain, Rng, array_for, disagree
 from dpnoise.local import _arrow
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._memo import ClientMemo

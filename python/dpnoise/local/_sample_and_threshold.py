@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpnoise import _interchange, _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, checked_level, integer, real_down
+from dpnoise._numbers import checked_level, integer, real_down
+from dpnoise._parameters import Rng
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals
-from dpnoise._parameters import Rng, checked_level, doubles, integer, reals_of
+from dpnoise._numbers import checked_level, integer
+from dpnoise._parameters import Rng, doubles, reals_of
 from dpnoise.mechanisms._mechanism import Mechanism
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import check_word, integer
+from dpnoise._numbers import check_word, integer
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 from dpnoise.mechanisms._noise import IntegerNoise, RealNoise

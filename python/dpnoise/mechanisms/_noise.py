@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, asked, like, unreadable
-from dpnoise._parameters import Rng, array_of, doubles, dtype_of, integer, reals_of
+from dpnoise._numbers import integer
+from dpnoise._parameters import Rng, array_of, doubles, dtype_of, reals_of
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import ByName, integer, real, real_down
+from dpnoise._numbers import integer, real, real_down
+from dpnoise._parameters import ByName
 from dpnoise.mechanisms._noise import RealNoise
 
 # The safety margin: a share of epsilon and delta.

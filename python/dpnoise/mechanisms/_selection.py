@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Reals, labels_of
-from dpnoise._parameters import Rng, at_least, doubles, reals_of
+from dpnoise._numbers import at_least
+from dpnoise._parameters import Rng, doubles, reals_of
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dpnoise import _native
-from dpnoise._parameters import integer
+from dpnoise._numbers import integer
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 # How many parties may be named; the native mechanism knows how many there are.

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._numbers import integer
 from dpnoise.mechanisms._mechanism import COUNTS
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise import _interchange, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Labels, Values, labels_of
-from dpnoise._parameters import Rng, real
+from dpnoise._numbers import real
+from dpnoise._parameters import Rng
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dpnoise import _interchange
 from dpnoise._errors import NoErrorBound, ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, checked_level, integer, share_of
+from dpnoise._numbers import checked_level, integer, share_of
+from dpnoise._parameters import Rng
 from dpnoise.queries._query import Query
 from dpnoise.queries._totals import Count, Sum
 from dpnoise.sensitivity import Bounds, Relation, check_bounds

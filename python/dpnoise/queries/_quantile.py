@@ -6,7 +6,8 @@ from typing import ClassVar
 from dpnoise import _interchange, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import Rng, real
+from dpnoise._numbers import real
+from dpnoise._parameters import Rng
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds

@@ -7,7 +7,8 @@ import sys
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import checked_delta, explained, integer, real_down, real_up
+from dpnoise._numbers import checked_delta, integer, real_down, real_up
+from dpnoise._parameters import explained
 from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._interchange import Values, asked, unreadable
-from dpnoise._parameters import Rng, checked_delta, checked_level, integer
+from dpnoise._numbers import checked_delta, checked_level, integer
+from dpnoise._parameters import Rng
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent

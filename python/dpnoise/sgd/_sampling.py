@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import Rng, integer, real
+from dpnoise._numbers import integer, real
+from dpnoise._parameters import Rng
 from dpnoise.samplers import bernoulli
 
 _COINS = 2**24  # coins tossed at a time

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._parameters import ByName, check_word, doubles, integer, real_up, reals_of, root
+from dpnoise._numbers import check_word, integer, real_up, root
+from dpnoise._parameters import ByName, doubles, reals_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self

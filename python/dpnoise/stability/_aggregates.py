@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import plain
-from dpnoise._parameters import Rng, array_of, real, share_of
+from dpnoise._numbers import real, share_of
+from dpnoise._parameters import Rng, array_of
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import Bounds, check_bounds

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _interchange, _native
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer
+from dpnoise._numbers import integer
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._powers import DISCRETIZATIONS, checked_base, interval
 

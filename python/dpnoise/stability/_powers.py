@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, real
+from dpnoise._numbers import at_least, real
 
 BASES: Final = (1 + 2.0**-6, 2.0**10)
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._interchange import asked, unreadable
-from dpnoise._parameters import Rng, real
+from dpnoise._numbers import real
+from dpnoise._parameters import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large

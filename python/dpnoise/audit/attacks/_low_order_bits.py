@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._numbers import real
 from dpnoise.audit import _statistics
 from dpnoise.audit._check import Check, claim_of
 from dpnoise.audit._lower_bound import bound

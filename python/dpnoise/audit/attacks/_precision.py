@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnoise._display import Column, caption_of, html_table
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._numbers import real
 from dpnoise.audit._check import claim_of
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound, open_share
 from dpnoise.audit._outcomes import Outcomes

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._display import progress
-from dpnoise._parameters import integer
+from dpnoise._numbers import integer
 from dpnoise.audit._report import Report
 
 _COUNTS: Final = range(100, 2**40)
