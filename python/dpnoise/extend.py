@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from dpnoise._arrays import array_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise._numbers import integer, real, real_up, root
-from dpnoise._parameters import array_of, reals_of
 from dpnoise.mechanisms import DiscreteGaussian, Gaussian
 
 __all__ = [

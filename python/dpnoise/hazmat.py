@@ -5,7 +5,7 @@ generators is not private. Pass them as ``rng=`` to samplers, mechanisms and pro
 """
 
 from dpnoise._native import ScriptedRng, SeededRng
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng
 from dpnoise.keyed import regenerate
 
 __all__ = ["Rng", "ScriptedRng", "SeededRng", "regenerate"]

@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._draws import output, sampler_of
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import Size, output, sampler_of
+from dpnoise._types import Size
 
 __all__ = ["NoiseKey", "Ticket"]
 

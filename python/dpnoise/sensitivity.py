@@ -24,9 +24,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal
 
+from dpnoise._columns import column_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Integers, column_of
 from dpnoise._numbers import at_least, check_word, fraction_of, integer, real
+from dpnoise._types import Integers
 
 __all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
 

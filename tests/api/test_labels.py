@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpnoise import ParameterError, local, plots, queries
-from dpnoise._parameters import Domain
+from dpnoise import ParameterError, _columns, local, plots, queries
 from dpnoise.cli import main
 from dpnoise.hazmat import SeededRng
 
@@ -347,20 +346,20 @@ def test_a_value_that_is_no_label_is_not_told(name: str, container: str) -> None
 
 
 def test_a_message_that_tells_a_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def telling(self: Domain, values: Any, name: str) -> Any:
+    def telling(values: Any, places: Any, name: str) -> Any:
         raise ParameterError(f"{name} must be labels, got {values[0]!r}")
 
-    monkeypatch.setattr(Domain, "_of_items", telling)
+    monkeypatch.setattr(_columns, "_places_of_items", telling)
     protocol = local.HadamardResponse(domain=TEXTS, epsilon=1.0)
     assert SECRET in all_said(lambda: protocol.perturb([SECRET]))
 
-    def hiding(self: Domain, values: Any, name: str) -> Any:
+    def hiding(values: Any, places: Any, name: str) -> Any:
         try:
             raise KeyError(values[0])
         except KeyError:
             raise ParameterError(f"{name} must be labels")  # noqa: B904 # the fault that is planted
 
-    monkeypatch.setattr(Domain, "_of_items", hiding)
+    monkeypatch.setattr(_columns, "_places_of_items", hiding)
     assert SECRET in all_said(lambda: protocol.perturb([SECRET]))
 
 
@@ -441,13 +440,13 @@ def test_tables_are_no_column() -> None:
                                        "Arrow dictionary", "pandas of Arrow", "polars", "Arrow"])  # fmt: skip
 def test_columns_are_looked_up_without_a_loop(container: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up: list[int] = []
-    one_by_one = Domain._of_items
+    one_by_one = _columns._places_of_items
 
-    def counting(self: Domain, values: Any, name: str) -> Any:
+    def counting(values: Any, places: Any, name: str) -> Any:
         looked_up.append(len(values))
-        return one_by_one(self, values, name)
+        return one_by_one(values, places, name)
 
-    monkeypatch.setattr(Domain, "_of_items", counting)
+    monkeypatch.setattr(_columns, "_places_of_items", counting)
     protocol = local.HadamardResponse(domain=TEXTS, epsilon=1.0)
     protocol.perturb(OF_TEXTS[container](TEXTS * 1000))
     assert sum(looked_up) <= len(TEXTS)  # the categories alone

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpnoise import ParameterError, _pages, local
+from dpnoise import ParameterError, _parquet, local
 from dpnoise.cli import completion
 
 NESTED = "[" * 3000 + "]" * 3000
@@ -60,7 +60,7 @@ FILES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no number": ({"protocol": MEAN, "bounds": "[NaN,1]"}, "cannot be used: the metadata 'dpnoise.bounds' are not two"),
     "large page": (
-        {"column": pa.array([bytes(_pages.LARGEST)]), "domain": json.dumps(DOMAIN)},
+        {"column": pa.array([bytes(_parquet.LARGEST)]), "domain": json.dumps(DOMAIN)},
         "cannot be used: it must have pages of at most 67108864 bytes and 16777216 values, got 671088",
     ),
     "values with a common start": (
@@ -223,7 +223,7 @@ def test_small_files_take_little_memory(tmp_path: Path) -> None:
 
 def rows(path: Path, size: int = 1 << 24) -> int:
     with pq.ParquetFile(path) as file:
-        return _pages.rows_at_a_time(file, path, "report", size)
+        return _parquet.rows_at_a_time(file, path, "report", size)
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -254,7 +254,7 @@ def test_headers_that_cannot_be_read(tmp_path: Path) -> None:
         ):  # an end, a number that follows, a list, a structure, others
             path.write_bytes(whole[:4] + bytes([spoilt] * 12) + whole[16:])
             with pytest.raises(ParameterError, match="is damaged: the header of a page cannot be read"):
-                _pages.rows_at_a_time(file, path, "report", 1)
+                _parquet.rows_at_a_time(file, path, "report", 1)
         path.write_bytes(whole[:10])
         with pytest.raises(ParameterError, match="is damaged"):
-            _pages.rows_at_a_time(file, path, "report", 1)
+            _parquet.rows_at_a_time(file, path, "report", 1)

@@ -26,7 +26,7 @@ from interchange.containers import (
 )
 
 from dpnoise import DiscreteLaplace, Laplace, ParameterError, local, samplers, sgd
-from dpnoise._parameters import array_of
+from dpnoise._arrays import array_of
 from dpnoise.hazmat import SeededRng
 
 VALUES = np.arange(1000.0) / 8

@@ -24,7 +24,7 @@ from interchange.calls import LOCAL, MATRICES, NOISE, OF_TEXTS, QUERIES
 from interchange.containers import COLUMNS, OnlyArray, OnlyStream, OnlyTensor
 
 from dpnoise import DiscreteLaplace, Laplace, ParameterError, local, queries, sgd
-from dpnoise._parameters import array_of
+from dpnoise._arrays import array_of
 from dpnoise.hazmat import SeededRng
 
 SECRET = 7001

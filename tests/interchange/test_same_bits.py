@@ -19,7 +19,7 @@ from interchange.containers import COLUMNS, TEXTS, Make, OnlyTensor
 from interchange.containers import MATRICES as TABLES
 
 from dpnoise import stability
-from dpnoise._parameters import array_of
+from dpnoise._arrays import array_of
 from dpnoise.hazmat import SeededRng
 
 ARROW_TABLES = ("pandas", "pandas nullable", "polars", "pyarrow table", "pyarrow batch", "stream")

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._arrays import array_of
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import array_of
 
 _NUMBERS: Final = frozenset({float, int, bool})
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: neighbours land far apart

@@ -24,7 +24,7 @@ def columns(incomplete: str) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpnoise._interchange import native_file
+    from dpnoise._parquet import native_file
 
     for path in map(Path, words()):
         if path.suffix.lower() == ".parquet" and path.is_file():

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, get_args
 import typer
 
 from dpnoise import local, plots
+from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
-from dpnoise._parameters import listing
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import LIMIT, read_agreement
 from dpnoise.cli.collect import Collection, collected

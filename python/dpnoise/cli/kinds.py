@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpnoise._parameters import listing
+from dpnoise._domain import listing
 from dpnoise.cli.console import InputError
 
 _TEXT: Final = pa.large_string()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from dpnoise._display import silent
-from dpnoise._parameters import Domain, listing
+from dpnoise._domain import Domain, listing
 from dpnoise.cli.console import InputError
 from dpnoise.sensitivity import Relation
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
 from dpnoise._display import progress
+from dpnoise._domain import Domain, listing
 from dpnoise._files import atomic_write, locked
 from dpnoise._numbers import share_of
-from dpnoise._parameters import Domain, listing
 from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, say, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, QuotedLines, Threads, read_domains, two_numbers

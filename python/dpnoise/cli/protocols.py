@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from dpnoise import ParameterError, local
-from dpnoise._parameters import Domain
+from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import whole_number
 

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
-from dpnoise._interchange import native_file
+from dpnoise._domain import Domain
 from dpnoise._json import read_json
-from dpnoise._pages import rows_at_a_time
-from dpnoise._parameters import Domain
+from dpnoise._parquet import native_file, rows_at_a_time
 from dpnoise.cli import tables
 from dpnoise.cli.console import InputError
 from dpnoise.sensitivity import check_bounds

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from dpnoise._interchange import PARQUET, native_file
+from dpnoise._domain import listing
 from dpnoise._json import read_json
-from dpnoise._parameters import listing
+from dpnoise._parquet import PARQUET, native_file
 from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
 from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
 from dpnoise.cli.lines import BYTE_ORDER_MARK, row_blocks

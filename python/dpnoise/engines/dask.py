@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise._arrays import is_arrow
 from dpnoise._errors import require
-from dpnoise._interchange import is_arrow
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 

@@ -8,10 +8,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dpnoise import _native
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
 from dpnoise._numbers import items_of
-from dpnoise._parameters import Domain
+from dpnoise._types import Values
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap

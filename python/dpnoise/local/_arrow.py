@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._arrays import is_arrow, require_pyarrow
+from dpnoise._domain import Domain, listing
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
 from dpnoise._json import read_json
 from dpnoise._native import LocalProtocol
-from dpnoise._parameters import Domain, listing
+from dpnoise._types import ArrowArray, ArrowStream
 from dpnoise.local._specification import Specification, wrap
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._arrays import is_arrow, library_of, require_pyarrow
+from dpnoise._domain import listing
+from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Labels, is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
 from dpnoise._numbers import check_text
-from dpnoise._parameters import array_for, listing
+from dpnoise._types import Labels
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import Specification
 

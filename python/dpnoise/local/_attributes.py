@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Texts, Values
 from dpnoise._native import LocalAccumulator, LocalAttributes
 from dpnoise._numbers import at_least, check_text, fraction_of
+from dpnoise._types import Texts, Values
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over

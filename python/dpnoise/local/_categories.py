@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import vector_of_booleans
+from dpnoise._domain import codes
+from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Labels, Values
-from dpnoise._parameters import Rng, array_for
+from dpnoise._types import Answers, Labels, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._unary_encoding import UnaryRows
@@ -114,7 +116,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     def _vector(self, values: Any) -> NDArray[np.uint8]:
         domain = self._domain
-        return _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
+        return vector_of_booleans(values) if domain is None else codes(values, domain).astype(np.uint8)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         yes = super()._draw_supports(counts, generator)[1]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column, Record, caption_of, html_table, text_table
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
-from dpnoise._parameters import Domain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

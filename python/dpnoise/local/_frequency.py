@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._domain import Domain, codes
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Integers, Labels, Values
-from dpnoise._parameters import Domain, Rng
+from dpnoise._types import Answers, Integers, Labels, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
@@ -105,7 +105,7 @@ class FrequencyProtocol(Protocol):
         return self._reports(self._vector(values), out, threads, rng)
 
     def _vector(self, values: Any) -> NDArray[Any]:
-        return _inputs.codes(values, self._domain)
+        return codes(values, self._domain)
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
         """Predict the variance of an estimated count, in people squared.

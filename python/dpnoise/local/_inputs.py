@@ -1,4 +1,4 @@
-"""Arguments as arrays that the native module takes: values, reports, and the fingerprints of texts.
+"""Arguments as arrays that the native module takes: reports, counts, and the fingerprints of texts.
 
 Messages show types and shapes, never data.
 """
@@ -6,86 +6,17 @@ Messages show types and shapes, never data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import array_of, arrow_column, dtype_of, is_arrow, missing_values, read_by, require_pyarrow
+from dpnoise._columns import built_in, kinds_of, objects
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import (
-    arrow_column,
-    asked,
-    built_in,
-    codes_of,
-    is_arrow,
-    is_missing,
-    kinds_of,
-    objects,
-    require_pyarrow,
-    unreadable,
-)
-from dpnoise._parameters import Domain, array_of, doubles, dtype_of
 
 _FILL: Final = "fill or drop missing values"
-
-
-def integers(values: Any) -> NDArray[np.int64]:
-    """Copy a vector of integers to a new int64 array, which no other code can change while it is in use."""
-    return np.array(_integers(values), dtype=np.int64, order="C")
-
-
-def _integers(values: Any) -> NDArray[Any]:
-    found = _vector(values, "integers, for example a NumPy array of dtype int64", np.int64)
-    if found.dtype.kind not in "iu":
-        if found.dtype.kind == "b":
-            hint = "cast with .astype(int) if False and True stand for 0 and 1"
-        elif found.dtype.kind == "f" or _has_missing(found):
-            missing = "NaN" if found.dtype.kind == "f" else "None, NA"
-            hint = f"{_FILL} ({missing}) first, then cast with .astype('int64')"
-        else:
-            codes = codes_of(values)
-            given = f", which {codes} gives if the categories are that list" if codes else ""
-            hint = f"replace every value by its index in the list of possible values{given}"
-        raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
-    return found
-
-
-def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
-    """Copy a vector of labels as their indices, or of indices if there is no domain, to a new int64 array."""
-    values = _of_people(values)
-    if domain is None:
-        return integers(values)
-    if domain.kind is str:
-        return domain.of_texts(values, "values")
-    if domain.kind is bool:
-        return domain.of_booleans(booleans(values))
-    if isinstance(values, list | tuple) and not {bool, np.bool_}.isdisjoint(map(type, values)):
-        raise TypeError("values must be integers, as the labels of the domain are, got bool")
-    return domain.of_integers(_integers(values), "values")
-
-
-def numbers(values: Any) -> NDArray[np.float64]:
-    """Copy a vector of real numbers to a new float64 array, which no other code can change while it is in use."""
-    found = _vector(values, "real numbers, for example a NumPy array of dtype float64", np.float64)
-    if found.dtype.kind not in "iuf":
-        hint = "cast with .astype(float) if they stand for numbers" + (
-            f"; {_FILL} first" if _has_missing(found) else ""
-        )
-        raise TypeError(f"values must be real numbers, got dtype {dtype_of(found)}: {hint}")
-    return doubles(found, copy=True)  # a number that is too large becomes infinite, and is refused
-
-
-def booleans(values: Any) -> NDArray[np.uint8]:
-    """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
-    found = _vector(_of_people(values), "booleans, for example a NumPy array of dtype bool", np.bool_)
-    if found.dtype.kind != "b":
-        hint = "compare to get booleans, for example answers == 1"
-        if found.dtype.kind == "f" or _has_missing(found):
-            hint += f"; {_FILL} first"
-        raise TypeError(f"values must be booleans, got dtype {dtype_of(found)}: {hint}")
-    return np.array(found, order="C").view(np.uint8)
 
 
 def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
@@ -123,28 +54,6 @@ def answers(reports: Any) -> NDArray[np.uint8]:
     raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
 
 
-def _of_people(answers: Any) -> Any:
-    """Make a list of a single answer, and of one of the caller's own classes."""
-    if isinstance(answers, list | tuple) and type(answers) not in (list, tuple):
-        return asked(partial(list, answers), partial(unreadable, answers, "values"))
-    return [answers] if isinstance(answers, str | int | np.integer | np.bool_) else answers
-
-
-def _has_missing(found: NDArray[Any]) -> bool:
-    return found.dtype.kind == "O" and any(map(is_missing, found))
-
-
-def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:
-    if values is None:
-        raise TypeError(f"values must be {what}, got None")
-    found = array_of(values, "values")
-    if found.ndim != 1:
-        raise ParameterError(f"values must be one-dimensional, one for each person, got shape {found.shape}")
-    if found.size == 0 and isinstance(values, list | tuple):
-        return np.empty(0, empty)  # an empty list has no type of its own
-    return found
-
-
 def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
     """Return the fingerprints of texts: a sequence of str or of bytes, or an Arrow column of strings or binary."""
     data, offsets = _from_arrow(texts, name) if is_arrow(texts) else _from_sequence(texts, name)
@@ -173,7 +82,7 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
     if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind == "S"):
         # NumPy drops zero bytes at the end of what it stores as fixed-size bytes.
         raise ParameterError(f"{wanted}, in one dimension, got shape {texts.shape} and dtype {dtype_of(texts)}")
-    texts = asked(partial(objects, texts), partial(unreadable, texts, name))
+    texts = read_by(objects, texts, name)
     kinds = kinds_of(texts)
     others = {kind.__name__ for kind in kinds if not issubclass(kind, str | bytes)}
     if others:
@@ -193,12 +102,11 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
 
 def _from_arrow(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     pa, column = require_pyarrow(), arrow_column(texts, name)
-    texts_types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    types = (*texts_types, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     if not any(is_type(column.type) for is_type in types):
         raise TypeError(f"{name} must be str or bytes, all of one type, got a column of type {column.type}")
     if column.null_count:
-        raise ParameterError(f"{name} must have no missing values: fill or drop them first")
+        raise missing_values(name)
     column = column.cast(pa.large_binary()).combine_chunks()
     _, offsets, data = column.buffers() if len(column) else (None, None, None)
     if offsets is None:

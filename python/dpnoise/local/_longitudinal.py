@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._interchange import Answers, Labels
-from dpnoise._parameters import Rng
-from dpnoise.local import _inputs
+from dpnoise._domain import codes
+from dpnoise._types import Answers, Labels, Rng
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._unary_encoding import UnaryRows
@@ -78,7 +77,7 @@ class LongitudinalProtocol(FrequencyProtocol):
             A report for each person: bits packed least significant first, or a number in little-endian bytes, as the
             protocol defines it; unused bits are zero.
         """
-        return self._reports_of(memo, question, _inputs.codes(values, self._domain), out, threads, rng)
+        return self._reports_of(memo, question, codes(values, self._domain), out, threads, rng)
 
 
 class TwoRoundProtocol(LongitudinalProtocol):

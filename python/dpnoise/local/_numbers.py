@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpnoise._arrays import vector_of_reals
 from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Reals, Values
-from dpnoise._parameters import Rng
-from dpnoise.local import _inputs
+from dpnoise._types import Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
@@ -57,7 +56,7 @@ class NumberProtocol(Protocol):
         return self._reports(self._vector(values), out, threads, rng)
 
     def _vector(self, values: Any) -> NDArray[np.float64]:
-        return _inputs.numbers(values)
+        return vector_of_reals(values)
 
     def _limits(self) -> tuple[float, float]:
         return -1.0, 1.0

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from dpnoise._arrays import require_pyarrow
 from dpnoise._errors import ParameterError
 from dpnoise._files import checked_path
-from dpnoise._interchange import PARQUET, native_file, require_pyarrow
 from dpnoise._numbers import integer
-from dpnoise._pages import rows_at_a_time
+from dpnoise._parquet import PARQUET, native_file, rows_at_a_time
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
 

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._domain import Domain, disagree
+from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Labels, Values
 from dpnoise._native import LocalProtocol
 from dpnoise._numbers import check_text, integer, real_down
-from dpnoise._parameters import Domain, Rng, array_for, disagree
+from dpnoise._types import Labels, Rng, Values
 from dpnoise.local import _arrow
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._memo import ClientMemo

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column
-from dpnoise._interchange import Integers, Values
-from dpnoise._parameters import Rng
-from dpnoise.local import _inputs
+from dpnoise._domain import codes
+from dpnoise._types import Integers, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
@@ -167,7 +166,7 @@ class HierarchicalRange(Protocol):
         return self._reports(self._vector(values), out, threads, rng)
 
     def _vector(self, values: Any) -> NDArray[np.int64]:
-        return _inputs.codes(values, None)
+        return codes(values, None)
 
     def estimate(
         self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Texts, Values
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over

@@ -11,11 +11,11 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _interchange, _native
+from dpnoise import _columns, _native
+from dpnoise._arrays import is_missing
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
 from dpnoise._numbers import checked_level, integer, real_down
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Values
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli
@@ -165,11 +165,11 @@ class SampleAndThreshold(Mechanism):
             `accumulator`: `release` of a list would draw a sample of the sample.
         """
         # Beside a missing value integers would become floats, and so one missing row would change many values.
-        column = _interchange.column_of(values, "values", missing=False)
+        column = _columns.column_of(values, "values", missing=False)
         reports: list[Any] = column[bernoulli(self._sample_rate, size=len(column), threads=threads, rng=rng)].tolist()
         if column.dtype.kind in "biuSU":
             return reports
-        return [value for value in reports if not _interchange.is_missing(value)]
+        return [value for value in reports if not is_missing(value)]
 
     def accumulator(self) -> ThresholdAccumulator:
         """Make an empty accumulator for reports of this protocol."""
@@ -238,8 +238,8 @@ class SampleAndThreshold(Mechanism):
     def _taken(self, x: Any) -> Any:
         """Refuse, before a ledger pays, what cannot be released."""
         if not isinstance(x, ThresholdAccumulator):
-            x = _interchange.held_column(x, "values")
-            _interchange.counts(x, "values")
+            x = _columns.held_column(x, "values")
+            _columns.counts(x, "values")
         elif x.protocol != self:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {x.protocol!r}")
         elif x._end != _RELEASED:  # whose release again is the same one
@@ -320,7 +320,7 @@ class ThresholdAccumulator:
             After a release.
         """
         self._check_open("reports")
-        self._add(_interchange.counts(reports, "reports"), "reports")
+        self._add(_columns.counts(reports, "reports"), "reports")
 
     def merge(self, other: ThresholdAccumulator) -> None:
         """Add the counts of another accumulator, which holds other reports.
@@ -350,7 +350,7 @@ class ThresholdAccumulator:
             )
 
     def _add(self, counts: dict[Any, int], name: str) -> None:
-        kinds = [_interchange.common_kind(islice(some, 1)) for some in (self._counts, counts) if some]
+        kinds = [_columns.common_kind(islice(some, 1)) for some in (self._counts, counts) if some]
         if len(set(kinds)) > 1:
             raise TypeError(f"{name} must be {kinds[0]}, as those before, got {kinds[1]}")
         self._counts.update(counts)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._interchange import Integers, Texts, Values
-from dpnoise._parameters import Rng
+from dpnoise._arrays import vector_of_integers
+from dpnoise._types import Integers, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
@@ -361,7 +361,7 @@ class PrefixExtension(Protocol):
         return self._reports(self._vector(values), out, threads, rng)
 
     def _vector(self, values: Any) -> NDArray[np.int64]:
-        return _inputs.integers(values)
+        return vector_of_integers(values)
 
     def _limits(self) -> tuple[float, float]:
         return 0, 2**self.bits - 1

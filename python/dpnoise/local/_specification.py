@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._interchange import Values
+from dpnoise._domain import Domain
 from dpnoise._native import LocalAttributes, LocalProtocol, local_families
-from dpnoise._parameters import ByName, Domain
+from dpnoise._parameters import ByName
+from dpnoise._types import Values
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._display import Record
+from dpnoise._domain import codes
+from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Answers, Labels, Values
-from dpnoise._parameters import Rng, array_for
+from dpnoise._types import Answers, Labels, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
@@ -215,7 +216,7 @@ class UnaryRows(FrequencyProtocol):
             A row for each person; one row for a single value. Bit ``v`` of row ``i`` (least significant bit of a byte
             first) is set for value ``v`` of person ``i``, and no other.
         """
-        vector = _inputs.codes(values, self._domain)
+        vector = codes(values, self._domain)
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
         self._native.encode(vector, bits)
         return bits

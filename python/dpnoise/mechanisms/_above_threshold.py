@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Reals
 from dpnoise._numbers import checked_level, integer
-from dpnoise._parameters import Rng, doubles, reals_of
+from dpnoise._types import Reals, Rng
 from dpnoise.mechanisms._mechanism import Mechanism
 
 

@@ -6,9 +6,11 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, ClassVar, Final
 
+from dpnoise._arrays import held_numbers
 from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import ScriptedRng
-from dpnoise._parameters import ByName, Rng, held_numbers
+from dpnoise._parameters import ByName
+from dpnoise._types import Rng
 from dpnoise.accounting import PrivacyCost, PrivacyLoss, ZcdpCost
 from dpnoise.sensitivity import Relation
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 from fractions import Fraction
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import array_of, doubles, dtype_of, like, read_by, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, asked, like, unreadable
 from dpnoise._numbers import integer
-from dpnoise._parameters import Rng, array_of, doubles, dtype_of, reals_of
+from dpnoise._types import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 
@@ -217,7 +216,7 @@ def _released(released: Any) -> NDArray[np.float64]:
 def _integers(x: Any) -> NDArray[np.int64]:
     """Copy ``x`` to a new int64 array, exactly; no message may show a value."""
     if isinstance(x, numbers.Integral) and not isinstance(x, bool):
-        x = asked(partial(int, x), partial(unreadable, x, "x"))
+        x = read_by(int, x, "x")
         if not -(2**63) <= x < 2**63:
             raise ParameterError("x must be in the range of int64")
     given = array_of(x, "x", tables=False)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import doubles, reals_of
+from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Labels, Reals, labels_of
 from dpnoise._numbers import at_least
-from dpnoise._parameters import Rng, doubles, reals_of
+from dpnoise._types import Labels, Reals, Rng
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
 

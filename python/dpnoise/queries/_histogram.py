@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise import _interchange, sensitivity
+from dpnoise import _columns, sensitivity
+from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Labels, Values, labels_of
 from dpnoise._numbers import real
-from dpnoise._parameters import Rng
+from dpnoise._types import Labels, Rng, Values
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery
@@ -138,12 +138,12 @@ class Histogram(CountingQuery):
 
     def _count(self, column: Any) -> NDArray[np.int64]:
         if self._edges is not None:
-            values = _interchange.floats(column)
+            values = _columns.floats(column)
             counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
             return counted
         domain = self._domain or ()
-        found = _interchange.counts(column)
-        if found and (kind := _interchange.common_kind(found)) != (wanted := _interchange.common_kind(domain)):
+        found = _columns.counts(column)
+        if found and (kind := _columns.common_kind(found)) != (wanted := _columns.common_kind(domain)):
             raise TypeError(f"column must be of the kind of the domain ({wanted}), got {kind}")
         return np.array([found.get(label, 0) for label in domain], np.int64)
 
@@ -167,7 +167,7 @@ def _increasing(edges: ArrayLike) -> tuple[float, ...]:
 
 def _distinct(domain: Labels) -> tuple[Any, ...]:
     given = tuple(labels_of(domain, "domain"))
-    if given and _interchange.common_kind(given) is None:
+    if given and _columns.common_kind(given) is None:
         raise TypeError("domain must be all texts, all numbers or all booleans")
     if not given or len(set(given)) < len(given) or any(label != label for label in given):
         raise ParameterError(f"domain must be one or more values that differ, got {given!r}")
@@ -248,7 +248,7 @@ class StabilityHistogram(CountingQuery):
         dict
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
         """
-        found = sorted(_interchange.counts(column).items())
+        found = sorted(_columns.counts(column).items())
         counts = np.array([count for _, count in found], np.int64)
         noisy = self._noise.release(counts, threads=threads, rng=rng).tolist()
         return {value: count for (value, _), count in zip(found, noisy, strict=True) if count >= self._threshold}

@@ -9,11 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _interchange
+from dpnoise import _columns
 from dpnoise._errors import NoErrorBound, ParameterError
-from dpnoise._interchange import Values
 from dpnoise._numbers import checked_level, integer, share_of
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Values
 from dpnoise.queries._query import Query
 from dpnoise.queries._totals import Count, Sum
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
@@ -114,7 +113,7 @@ class OfMoments(Query):
             The noisy answer, in its unit: that of the values for a mean, and its square for a variance.
         """
         with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
-            clamped = np.clip(_interchange.floats(column), *self._bounds)
+            clamped = np.clip(_columns.floats(column), *self._bounds)
             return self._of(clamped - self._middle, threads, rng)
 
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from dpnoise import _interchange, _native, sensitivity
+from dpnoise import _columns, _native, sensitivity
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
 from dpnoise._numbers import real
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Values
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
@@ -134,7 +133,7 @@ class Quantile(Query):
         float
             The chosen candidate, in the values' unit.
         """
-        return self._native.release(_interchange.floats(column), rng)
+        return self._native.release(_columns.floats(column), rng)
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpnoise._interchange import held_column
+from dpnoise._columns import held_column
 from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace, Mechanism
 from dpnoise.sensitivity import Relation

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpnoise import _interchange, _native, sensitivity
-from dpnoise._interchange import Values
-from dpnoise._parameters import Rng
+from dpnoise import _columns, _native, sensitivity
+from dpnoise._types import Rng, Values
 from dpnoise.accounting import LaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery, Query
@@ -69,7 +68,7 @@ class Count(CountingQuery):
         """
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.
-        return self._noise._native.release_count(_interchange.truths(column).view(np.uint8), rng)
+        return self._noise._native.release_count(_columns.truths(column).view(np.uint8), rng)
 
 
 class Sum(Query):
@@ -163,7 +162,7 @@ class Sum(Query):
             The noisy sum, in the values' unit.
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
-        return self._native.release(_interchange.floats(column), shared, rng)
+        return self._native.release(_columns.floats(column), shared, rng)
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))

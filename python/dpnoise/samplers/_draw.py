@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._parameters import Rng, Size, output, sampler_of
+from dpnoise._draws import output, sampler_of
+from dpnoise._types import Rng, Size
 
 Scale = int | float | Fraction
 

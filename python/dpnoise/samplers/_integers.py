@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._parameters import Rng, Size
+from dpnoise._types import Rng, Size
 from dpnoise.samplers._draw import Scale, draw
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import read_by
 from dpnoise._errors import HaltedError, ParameterError
-from dpnoise._interchange import Values, asked, unreadable
 from dpnoise._numbers import checked_delta, checked_level, integer
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Values
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
@@ -216,7 +215,7 @@ class CorrelatedGradient(GradientPrivacy):
         return np.array([run.step(rows, rng=rng) for rows in given])
 
     def _held(self, x: Any) -> list[Floats]:
-        batches: list[Any] = asked(partial(list, x), partial(unreadable, x, "batches"))
+        batches: list[Any] = read_by(list, x, "batches")
         return [gradients_of(batch) for batch in batches]
 
     def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import array_of, dtype_of, read_by
+from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values, asked, unreadable
-from dpnoise._parameters import array_for, array_of, dtype_of
+from dpnoise._types import Values
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 
@@ -41,7 +41,7 @@ def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: 
     """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid."""
     if not isinstance(gradients, list | tuple):  # the rows of a matrix would pass for arrays of their own
         raise TypeError(f"gradients must be a list or tuple of arrays, got {type(gradients).__name__}")
-    listed: list[Any] = asked(partial(list, gradients), partial(unreadable, gradients, "gradients"))
+    listed: list[Any] = read_by(list, gradients, "gradients")
     gradients = [np.asarray(array) if isinstance(array, np.ndarray) else array for array in listed]
     for array in gradients:
         if not isinstance(array, np.ndarray) or array.ndim == 0:

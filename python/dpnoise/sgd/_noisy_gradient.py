@@ -12,9 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
 from dpnoise._numbers import checked_delta, checked_level, integer, root
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng, Values
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng
 from dpnoise.samplers import bernoulli
 
 _COINS = 2**24  # coins tossed at a time

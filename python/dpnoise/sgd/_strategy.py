@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError, require
 from dpnoise._numbers import check_word, integer, real_up, root
-from dpnoise._parameters import ByName, doubles, reals_of
+from dpnoise._parameters import ByName
 
 if TYPE_CHECKING:
     from typing_extensions import Self

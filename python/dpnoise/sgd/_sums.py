@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
-from dpnoise._parameters import ByName, Rng
+from dpnoise._parameters import ByName
+from dpnoise._types import Rng
 from dpnoise.sgd._strategy import ONE, BandedToeplitz
 
 _BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units

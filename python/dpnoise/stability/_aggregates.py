@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._arrays import array_of
+from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import plain
 from dpnoise._numbers import real, share_of
-from dpnoise._parameters import Rng, array_of
+from dpnoise._types import Rng
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import Bounds, check_bounds

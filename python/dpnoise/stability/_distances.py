@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _interchange, _native
+from dpnoise import _columns, _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
 from dpnoise.sensitivity import Relation, check_relation
@@ -154,7 +154,7 @@ def iqr_distance(x: Any, discretization: int = 1, *, base: float = 2.0) -> int:
 
 def ascending(x: Any) -> NDArray[np.float64]:
     """Copy a column of numbers to a new array, sorted; missing values are NaN, and come last."""
-    values = _interchange.floats(x, "x")
+    values = _columns.floats(x, "x")
     values.sort()
     return values
 
@@ -162,7 +162,7 @@ def ascending(x: Any) -> NDArray[np.float64]:
 def median(x: Any, relation: Relation) -> Found:
     """Find the lower median."""
     check_relation(relation)
-    values = _interchange.floats(x, "x")
+    values = _columns.floats(x, "x")
     n = len(values)
     if n:
         values.partition((n - 1) // 2)
@@ -174,13 +174,13 @@ def median(x: Any, relation: Relation) -> Found:
 def mode(x: Any, relation: Relation) -> Found:
     """Find the smallest of the most frequent values."""
     check_relation(relation)
-    array = _interchange.column_of(x, "x")
+    array = _columns.column_of(x, "x")
     if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
         values: Any = np.sort(array).astype(kind, copy=False)
         found = _native.mode(values, relation)
     else:
-        counts = _interchange.counts(array, "x")
+        counts = _columns.counts(array, "x")
         if sum(counts.values()) < len(array) or counts.keys() & {math.inf, -math.inf}:
             raise ParameterError("x must have no missing and no infinite values")
         values = sorted(counts)
@@ -188,4 +188,4 @@ def mode(x: Any, relation: Relation) -> Found:
     if found is None:
         return Found(None, 0, 0)
     place, distance = found
-    return Found(_interchange.plain(values[place]), distance, len(array))
+    return Found(_columns.plain(values[place]), distance, len(array))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest
 from dpnoise._numbers import real_down
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng
 from dpnoise.mechanisms import Mechanism
 
 

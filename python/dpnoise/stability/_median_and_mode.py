@@ -7,8 +7,8 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any
 
-from dpnoise._interchange import held_column
-from dpnoise._parameters import Rng
+from dpnoise._columns import held_column
+from dpnoise._types import Rng
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._distances import Found, median, mode
 from dpnoise.stability._mechanism import (

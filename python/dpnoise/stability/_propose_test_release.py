@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from dpnoise._arrays import read_by
 from dpnoise._errors import ParameterError, RandomnessError
-from dpnoise._interchange import asked, unreadable
 from dpnoise._numbers import real
-from dpnoise._parameters import Rng
+from dpnoise._types import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
@@ -167,7 +167,7 @@ def _bound(proposed: Any) -> float:
 def _rows(data: Any) -> int:
     if not hasattr(type(data), "__len__"):
         raise TypeError(f"data must have a length if propose is to be called with it, got {type(data).__name__}")
-    rows = asked(partial(len, data), partial(unreadable, data, "data"))
+    rows = read_by(len, data, "data")
     if not rows:
         raise ParameterError("data must have at least one row if propose is to be called, got none")
     return rows

@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _interchange
+from dpnoise import _columns
+from dpnoise._arrays import array_from, is_missing, library_of, read_by
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import array_from, asked, library_of, unreadable
 from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
@@ -32,7 +32,7 @@ _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 def held_rows(data: Any) -> Any:
     """Return a tensor, and a list of the user's own class, as what gives the same rows whenever it is read."""
     if isinstance(data, list | tuple) and type(data) not in (list, tuple):
-        return asked(partial(list, data), partial(unreadable, data, "data"))
+        return read_by(list, data, "data")
     is_tensor = hasattr(type(data), "__dlpack__") and not isinstance(data, np.ndarray)
     return array_from(data, "data") if is_tensor and library_of(type(data)) not in _LIBRARIES else data
 
@@ -86,7 +86,7 @@ def _of_any(array: NDArray[Any]) -> Column:
 def _of_one_kind(column: Any) -> Column:
     """Read a column of a library's own type, whose items may carry more of the type than their values."""
     try:
-        found = _of_any(_interchange.column_of(column, "data"))
+        found = _of_any(_columns.column_of(column, "data"))
     except ParameterError:  # it is nested
         raise _unusable(column) from None
     if found.dtype == np.float64 or set(map(type, found)) - {type(None)} in ({str}, {bytes}):
@@ -102,7 +102,7 @@ def _check_kind(array: NDArray[Any]) -> None:
 def _own(item: Any) -> Any:
     """Return an item, or None for a missing one."""
     try:
-        return None if _interchange.is_missing(item) else item
+        return None if is_missing(item) else item
     except Exception:  # raised by the user's class
         return item
 
@@ -129,12 +129,12 @@ def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:
 
 
 def _is_number(kind: type) -> bool:
-    return issubclass(kind, Decimal | type(None)) or _interchange.is_real_type(kind)
+    return issubclass(kind, Decimal | type(None)) or _columns.is_real_type(kind)
 
 
 def _number(item: Any) -> float:
     try:
-        number = _interchange.to_float(item)
+        number = _columns.to_float(item)
     except Exception:  # a signalling NaN of Decimal, or raised by the user's class
         return np.nan
     return np.nan if number != number else number  # drops the sign of a NaN
@@ -146,7 +146,7 @@ def _number(item: Any) -> float:
 def _read_array(data: Any) -> tuple[list[Column], Build]:
     if isinstance(data, np.ma.MaskedArray):
         _check_kind(data)
-        return [_of_any(_interchange.without_mask(data))], _only
+        return [_of_any(_columns.without_mask(data))], _only
     return [_of_any(np.asarray(data))], _only
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise import _native
-from dpnoise._interchange import held_column
-from dpnoise._parameters import Rng
+from dpnoise._columns import held_column
+from dpnoise._types import Rng
 from dpnoise.mechanisms import Laplace
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._distances import ascending

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dpnoise._arrays import held_numbers
+from dpnoise._columns import held_column
 from dpnoise._display import progress
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import held_column
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._numbers import integer
-from dpnoise._parameters import Rng, held_numbers
+from dpnoise._types import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
 from dpnoise.stability._rows import held_rows

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpnoise import samplers
 from dpnoise._display import progress
 from dpnoise._numbers import integer
-from dpnoise._parameters import Rng
 from dpnoise._processes import Died, in_processes
+from dpnoise._types import Rng
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of

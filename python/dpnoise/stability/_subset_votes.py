@@ -17,12 +17,13 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _interchange
+from dpnoise import _columns
+from dpnoise._arrays import doubles, reals_of
+from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import plain
 from dpnoise._native import Subsets, SubsetVotes
-from dpnoise._parameters import Rng, doubles, reals_of
 from dpnoise._processes import Died, in_processes
+from dpnoise._types import Rng
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
 from dpnoise.stability._rows import Rows
 
@@ -123,13 +124,13 @@ def parts(subsets: int, size: int) -> Iterator[int]:
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
     """Return the different values in ascending order, and for each row the place of its value among them."""
     ranks: NDArray[Any]
-    array = _interchange.floats(data, "data") if name == "median" else _interchange.column_of(data, "data")
+    array = _columns.floats(data, "data") if name == "median" else _columns.column_of(data, "data")
     if array.dtype.kind == "O":
-        counts = _interchange.counts(array, "data")
+        counts = _columns.counts(array, "data")
         complete = sum(counts.values()) == len(array) and not counts.keys() & {math.inf, -math.inf}
         values = sorted(counts)
         places = {value: place for place, value in enumerate(values)}
-        ranks = np.fromiter((places.get(_interchange.plain(value), 0) for value in array), np.uint32, len(array))
+        ranks = np.fromiter((places.get(_columns.plain(value), 0) for value in array), np.uint32, len(array))
     elif array.dtype.kind in "biufSU":
         complete = array.dtype.kind != "f" or bool(np.isfinite(array).all())
         found, ranks = np.unique(array, return_inverse=True)
@@ -139,7 +140,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
     # Equal values must look the same: 0.0 and -0.0, or 1 and 1.0 of different people.
-    plain = [value + 0.0 for value in values] if name == "median" else [_interchange.plain(value) for value in values]
+    plain = [value + 0.0 for value in values] if name == "median" else [_columns.plain(value) for value in values]
     return plain, ranks.astype(np.uint32)
 
 

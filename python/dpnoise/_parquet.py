@@ -1,4 +1,4 @@
-"""The pages of a Parquet file, before Arrow reads them: what they take of memory once they are decompressed.
+"""Parquet files: how Arrow opens them, and what their pages take of memory once they are decompressed.
 
 Arrow believes what a page says about itself. A kilobyte may become gigabytes: by compression, by a dictionary whose one
 long value stands in every row, and by values that are written as what they have in common with the value before.
@@ -10,11 +10,22 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Iterator
 from os import PathLike
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from dpnoise._arrays import require_pyarrow
 from dpnoise._errors import ParameterError
+
+PARQUET: Final[dict[str, Any]] = {
+    # Arrow's default prefetches the whole file and keeps it; these options read it a piece at a time.
+    "pre_buffer": False,
+    "buffer_size": 1 << 20,
+    # Reports are random bits, so only a checksum detects a damaged page.
+    "page_checksum_verification": True,
+}
+"""The options with which all Parquet files are read."""
 
 LARGEST: Final = 1 << 26
 """The most bytes of a page and of a report, but for pages that are nearly as large in the file.
@@ -43,6 +54,19 @@ class _Page(NamedTuple):
     compressed: int
     values: int
     encoding: int
+
+
+def native_file(path: str | os.PathLike[str]) -> Any:
+    """Open a file for Arrow, which assumes that every text path is UTF-8.
+
+    Arrow waits for a pipe without heeding signals, and reads a file in several places. A missing or unreadable file
+    raises the system's own error.
+    """
+    kind = os.stat(path).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise ParameterError(f"{os.fspath(path)!r} must be a file, got a pipe or a device: write that to a file first")
+    open(path, "rb").close()
+    return require_pyarrow().OSFile(os.fsencode(path))
 
 
 def rows_at_a_time(file: Any, path: str | PathLike[str], name: str, size: int) -> int:
