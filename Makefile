@@ -95,8 +95,10 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 	$(RUST_TESTS) --test all -- --ignored --nocapture
 	$(MAKE) -C clients/c long
 
+# Python's debugging allocators notice writes outside of objects. -X dev would not reach the workers of pytest-xdist.
 everything: ## run what a release must pass: .ci/run, all integrations, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
+	PYTHONDEVMODE=1 $(MAKE) test-python
 	$(MAKE) statistical SAMPLES=100000000 WORKERS=1
 	$(BIN)/python -m pytest -m long clients/web/tests/test_collector.py --numprocesses auto
 	$(MAKE) test-all-integrations HOST_SAMPLES=1000000
