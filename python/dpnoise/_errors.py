@@ -63,7 +63,9 @@ def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable
 
     def __getattr__(name: str) -> Any:
         if name in origins:
-            value = getattr(import_module(f"{package}.{origins[name]}"), name)
+            from dpnoise._calls import explained  # the classes of accounting and of local that are not imported yet
+
+            value = explained(getattr(import_module(f"{package}.{origins[name]}"), name))
         elif name in names or name in modules:
             value = import_module(f"{package}.{name}")
         else:

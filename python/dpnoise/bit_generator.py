@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.random.bit_generator import SeedlessSeedSequence
 
-from dpnoise import _native
+from dpnoise import _calls, _native
 
 __all__ = ["SecureBitGenerator"]
 
@@ -85,3 +85,6 @@ class SecureBitGenerator(np.random.BitGenerator):
 
 def _refuse(what: str) -> NoReturn:
     raise TypeError(f"a SecureBitGenerator {what}: make a new one, it is independent of all others")
+
+
+_calls.explain(__name__)

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _calls
+
 __all__ = ["ADULT_ATTRIBUTION", "adult_ages", "adult_hours_per_week", "adult_incomes", "adult_occupations"]
 
 ADULT_ATTRIBUTION: Final = (
@@ -96,3 +98,6 @@ def _rows(kind: str) -> list[list[str]]:
     packed = (resources.files("dpnoise") / "data" / f"adult_{kind}.csv.gz").read_bytes()
     _header, *lines = gzip.decompress(packed).decode("ascii").removesuffix("\n").split("\n")
     return [line.split(",") for line in lines]
+
+
+_calls.explain(__name__)

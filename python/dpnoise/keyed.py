@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
+from dpnoise import _calls, _native
 from dpnoise._draws import output, sampler_of
 from dpnoise._errors import ParameterError
 from dpnoise._types import Size
@@ -364,3 +364,6 @@ def _checked(name: str, given: Given, kind: type[Given]) -> Given:
         article = "" if kind is bytes else "a "
         raise TypeError(f"{name} must be {article}{kind.__name__}, got {type(given).__name__}")
     return given
+
+
+_calls.explain(__name__)

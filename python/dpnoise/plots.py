@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpnoise import _calls
 from dpnoise._display import one_line
 from dpnoise._errors import ParameterError
 from dpnoise._files import atomic_write, checked_path
@@ -183,3 +184,6 @@ def _draw(axes: "Axes", series: Mapping[str, np.ndarray], truth: np.ndarray | No
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(series) + 1, frameon=False, borderaxespad=0.2)
+
+
+_calls.explain(__name__)

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal
 
+from dpnoise import _calls
 from dpnoise._columns import column_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, check_word, fraction_of, integer, real
@@ -254,3 +255,6 @@ def _exact(bounds: Bounds) -> tuple[Fraction, Fraction]:
 
 def _check_rows(n: int) -> int:
     return integer(n, "n", range(1, 2**63))
+
+
+_calls.explain(__name__)

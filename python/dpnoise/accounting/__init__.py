@@ -13,7 +13,8 @@
 
 from typing import TYPE_CHECKING
 
-from dpnoise._errors import LedgerError, lazily
+from dpnoise import _calls, _errors
+from dpnoise._errors import LedgerError
 from dpnoise.accounting._amplification import (
     ShuffledCost,
     amplify_by_poisson_sampling,
@@ -64,10 +65,12 @@ if TYPE_CHECKING:
         PrivacyLoss,
     )
 else:  # mechanisms import this package for their costs, and most programs use no accountant or ledger
-    __getattr__, __dir__ = lazily(
+    __getattr__, __dir__ = _errors.lazily(
         __name__,
         __all__,
         _accountant="Accountant",
         _ledger="BudgetExceeded Ledger LedgerEntry",
         _losses="BoundedRangeLoss DiscreteGaussianLoss DiscreteLaplaceLoss LaplaceLoss PrivacyLoss",
     )
+
+_calls.explain(__name__)

@@ -11,7 +11,6 @@ import numpy as np
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer, real_down, real_up
-from dpnoise._parameters import ByName
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import (
     LARGEST_DIVERGENCE,
@@ -28,7 +27,7 @@ from dpnoise.sensitivity import Relation, check_relation
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
 
-class Accountant(ByName):
+class Accountant:
     """The joint cost of many releases from the same data, tighter than the sum of their costs.
 
     Parameters

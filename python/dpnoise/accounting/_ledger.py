@@ -16,7 +16,6 @@ from dpnoise import _native
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._numbers import check_text
-from dpnoise._parameters import ByName
 from dpnoise.accounting._cost import (
     Cost,
     PrivacyCost,
@@ -107,7 +106,7 @@ class LedgerEntry(Generic[AnyCost]):
     total: AnyCost
 
 
-class Ledger(ByName, Generic[AnyCost]):
+class Ledger(Generic[AnyCost]):
     """A budget on disk, with a record of every spend, for releases that may depend on the answers so far.
 
     A ledger is a privacy filter: whoever spends may choose the next mechanism, its parameters and whether to go on by

@@ -9,6 +9,7 @@
 An experiment can show that a mechanism loses more than it claims. Only a proof can show that it does not.
 """
 
+from dpnoise import _calls
 from dpnoise.audit import attacks
 from dpnoise.audit._check import Check, check
 from dpnoise.audit._databases import Database, are_neighbours
@@ -26,3 +27,5 @@ __all__ = [
     "epsilon_lower_bound",
     "self_audit",
 ]
+
+_calls.explain(__name__)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise import _calls
 from dpnoise._arrays import is_arrow
 from dpnoise._errors import require
 from dpnoise.engines import _states
@@ -107,3 +108,6 @@ def _batches(partition: Any) -> list[Any]:
 
 def _merge(protocol: Protocol, states: list[bytes]) -> bytes:
     return _states.merge(protocol, states).to_bytes()
+
+
+_calls.explain(__name__)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise import _calls
 from dpnoise._errors import ParameterError
 from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
@@ -118,3 +119,6 @@ def _number_of(processes: int | None) -> int:
     if operator.index(processes) < 1:
         raise ParameterError(f"processes must be an integer of at least 1, got {processes!r}")
     return operator.index(processes)
+
+
+_calls.explain(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpnoise import _calls
 from dpnoise._errors import require
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
@@ -91,3 +92,6 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
             yield pyarrow.record_batch([reports.cast(pyarrow.binary())], ["report"])
 
     return frame.select(column).mapInArrow(randomise, "report binary")
+
+
+_calls.explain(__name__)

@@ -21,7 +21,7 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from dpnoise._errors import lazily
+from dpnoise import _calls, _errors
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._attributes import AttributesAccumulator, AttributesProtocol, Sampled, Split
 from dpnoise.local._categories import (
@@ -143,6 +143,8 @@ __all__ = [
 if TYPE_CHECKING:
     from dpnoise.local._sample_and_threshold import SampleAndThreshold, ThresholdAccumulator, ThresholdEstimate
 else:  # a mechanism, which imports the accounting that reports do not need
-    __getattr__, __dir__ = lazily(
+    __getattr__, __dir__ = _errors.lazily(
         __name__, __all__, _sample_and_threshold="SampleAndThreshold ThresholdAccumulator ThresholdEstimate"
     )
+
+_calls.explain(__name__)

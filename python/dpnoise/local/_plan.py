@@ -12,7 +12,6 @@ from typing import Final, cast, overload
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import fraction_of, real_down
-from dpnoise._parameters import explained
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._families import FAMILIES
@@ -108,7 +107,6 @@ class Plan(Tabular, Sequence[Candidate]):
         return {first: protocols, **{name: [getattr(candidate, name) for candidate in self] for name in others}}
 
 
-@explained
 def plan(n: int, k: int, epsilon: float, *, shuffled_delta: float | None = None) -> Plan:
     """Compare the protocols for one of k values.
 
@@ -240,7 +238,6 @@ class AttributesPlan(Tabular):
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-@explained
 def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> AttributesPlan:
     """Compare `Sampled` and `Split` for several attributes that are counted by value.
 

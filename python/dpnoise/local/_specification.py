@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dpnoise._domain import Domain
 from dpnoise._native import LocalAttributes, LocalProtocol, local_families
-from dpnoise._parameters import ByName
 from dpnoise._types import Values
 from dpnoise.local import _inputs
 
@@ -24,7 +23,7 @@ CLASSES: dict[str, Any] = {}
 """The class of each family, a `Protocol`, by its name in specifications; a class enters itself."""
 
 
-class Specification(ByName):
+class Specification:
     """What a collection announces: the protocol of one attribute, or several attributes with their protocols."""
 
     __slots__ = ("_native",)

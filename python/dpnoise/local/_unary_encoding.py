@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import outside
 from dpnoise._display import Record
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
@@ -275,7 +276,7 @@ class UnaryRows(FrequencyProtocol):
                 f"reports have far more or fewer set bits than those of {self!r}: they were made by another protocol, "
                 "not randomised, or crafted; see check_popcounts",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
 
 

@@ -10,6 +10,7 @@ A mechanism is immutable and checks its parameters when it is made. Every one ha
 ``relation`` and ``cost``, and ``error``, which bounds how far a release is off or says why nothing does.
 """
 
+from dpnoise import _calls
 from dpnoise.mechanisms._above_threshold import AboveThreshold, AboveThresholdRun
 from dpnoise.mechanisms._gaussian import DiscreteGaussian, Gaussian
 from dpnoise.mechanisms._laplace import DiscreteLaplace, Laplace
@@ -39,3 +40,5 @@ __all__ = [
     "TruncatedDiscreteLaplace",
     "TruncatedGeometric",
 ]
+
+_calls.explain(__name__)

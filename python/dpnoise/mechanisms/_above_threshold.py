@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
+from dpnoise._calls import hot
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import checked_level, integer
 from dpnoise._types import Reals, Rng
@@ -217,6 +218,7 @@ class AboveThresholdRun:
         """Whether the run has given all of its positive answers."""
         return self._native.halted
 
+    @hot
     def is_above(self, value: float, *, rng: Rng = None) -> bool:
         """Answer whether a value is above the threshold, with noise added to both.
 

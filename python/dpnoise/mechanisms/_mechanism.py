@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 from dpnoise._arrays import held_numbers
 from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import ScriptedRng
-from dpnoise._parameters import ByName
 from dpnoise._types import Rng
 from dpnoise.accounting import PrivacyCost, PrivacyLoss, ZcdpCost
 from dpnoise.sensitivity import Relation
@@ -18,7 +17,7 @@ from dpnoise.sensitivity import Relation
 COUNTS: Final = range(1, 2**60)
 
 
-class Mechanism(ByName):
+class Mechanism:
     """The abstract base class of all mechanisms and queries.
 
     A mechanism is immutable, and equal to every mechanism of its class with the same parameters. Ledgers and

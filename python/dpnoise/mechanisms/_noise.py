@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import array_of, doubles, dtype_of, like, read_by, reals_of
+from dpnoise._calls import REQUIRED, hot, misfit
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
 from dpnoise._types import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
@@ -117,7 +118,8 @@ class RealNoise(Noise):
     def release(self, x: ListedReals, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.float64]: ...
     @overload
     def release(self, x: Reals, *, threads: int | None = None, rng: Rng = None) -> Any: ...
-    def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
+    @hot
+    def release(self, x: Any, *given: NoReturn, threads: int | None = None, rng: Rng = None, **named: NoReturn) -> Any:
         """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
         An array so long that its noise would be out of range is refused.
@@ -142,8 +144,10 @@ class RealNoise(Noise):
             index: **these labels are released as they are**, so they must be public. The index of ``value_counts()`` is
             not, nor is its order: it says which values occur, and which is the most frequent.
         """
-        if isinstance(x, float):
+        if isinstance(x, float) and not given and not named:
             return self._native.release_one(x, threads, rng)
+        if x is REQUIRED or given or named:
+            raise misfit(RealNoise.release, (self, x, *given), named)
         values = doubles(reals_of(x, "x", ", or use a discrete mechanism", tables=False), copy=True)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
@@ -166,7 +170,8 @@ class IntegerNoise(Noise):
     def release(self, x: ListedIntegers, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]: ...
     @overload
     def release(self, x: Integers, *, threads: int | None = None, rng: Rng = None) -> Any: ...
-    def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
+    @hot
+    def release(self, x: Any, *given: NoReturn, threads: int | None = None, rng: Rng = None, **named: NoReturn) -> Any:
         """Release an integer, or an array of integers whose joint sensitivity is ``sensitivity``.
 
         Parameters
@@ -188,8 +193,10 @@ class IntegerNoise(Noise):
             **these labels are released as they are**, so they must be public. The index of ``value_counts()`` is not,
             nor is its order: it says which values occur, and which is the most frequent.
         """
-        if type(x) is int and -(2**63) <= x < 2**63:
+        if type(x) is int and not given and not named and -(2**63) <= x < 2**63:
             return self._native.release_one(x, threads, rng)
+        if x is REQUIRED or given or named:
+            raise misfit(IntegerNoise.release, (self, x, *given), named)
         values = _integers(x)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)

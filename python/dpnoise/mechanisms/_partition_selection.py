@@ -8,9 +8,9 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from dpnoise import _native
+from dpnoise._calls import hot
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real, real_down
-from dpnoise._parameters import ByName
 from dpnoise.mechanisms._noise import RealNoise
 
 # The safety margin: a share of epsilon and delta.
@@ -25,7 +25,7 @@ _DELTA_DIGITS: Final = Context(prec=400, traps=[])
 _DIGITS: Final = Context(prec=60, traps=[])
 
 
-class TruncatedGeometric(ByName):
+class TruncatedGeometric:
     """Partition selection that keeps as many groups as epsilon and delta allow.
 
     The set of groups is private, too: a group is released only if it is kept. All groups together are (epsilon,
@@ -86,6 +86,7 @@ class TruncatedGeometric(ByName):
         """The most groups that a person is in."""
         return self._max_partitions_contributed
 
+    @hot
     def should_keep(self, num_users: float) -> bool:
         """Decide at random whether a group is released.
 
@@ -137,6 +138,7 @@ class NoiseBuffer:
             raise TypeError(f"mechanism must be a Laplace or a Gaussian, got {type(mechanism).__name__}")
         self._native = _native.NoisyUsers(mechanism._native)
 
+    @hot
     def add_noise(self, x: float) -> float:
         """Release a number.
 

@@ -10,6 +10,7 @@ relation is the parameter ``relation``: "add/remove" (one row more or less; the 
 public: a row of another type raises an error, which reveals that there is one.
 """
 
+from dpnoise import _calls
 from dpnoise.queries._histogram import Histogram, StabilityHistogram
 from dpnoise.queries._moments import Mean, Variance
 from dpnoise.queries._quantile import Median, Quantile
@@ -17,3 +18,5 @@ from dpnoise.queries._query import Query
 from dpnoise.queries._totals import Count, Sum
 
 __all__ = ["Count", "Histogram", "Mean", "Median", "Quantile", "Query", "StabilityHistogram", "Sum", "Variance"]
+
+_calls.explain(__name__)

@@ -19,6 +19,7 @@ Time, memory addresses and allocations do not depend on the samples, except in e
 states. This holds for arrays, and not for the conversion of a sample to a Python number.
 """
 
+from dpnoise import _calls
 from dpnoise.samplers._bernoulli import bernoulli
 from dpnoise.samplers._bytes import random_bytes
 from dpnoise.samplers._integers import discrete_gaussian, discrete_laplace, geometric
@@ -37,3 +38,5 @@ __all__ = [
     "skellam",
     "staircase",
 ]
+
+_calls.explain(__name__)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from typing import overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import hot
 from dpnoise._types import Rng, Size
 from dpnoise.samplers._draw import draw
 
@@ -21,13 +22,15 @@ def bernoulli(
 def bernoulli(
     p: float, *, size: None = None, out: NDArray[np.bool_], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.bool_]: ...
+@hot
 def bernoulli(
     p: float,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.bool_] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> bool | NDArray[np.bool_]:
     """Toss coins.
 
@@ -64,5 +67,5 @@ def bernoulli(
     >>> samplers.bernoulli(0.1, size=3).dtype
     dtype('bool')
     """
-    samples: bool | NDArray[np.bool_] = draw("bernoulli", (p,), np.bool_, size, out, threads, rng)
+    samples: bool | NDArray[np.bool_] = draw("bernoulli", (p,), given, named, np.bool_, size, out, threads, rng)
     return samples

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._calls import hot
 
 
+@hot
 def random_bytes(n: int) -> bytes:
     """Draw random bytes: AES-256 or ChaCha12 under a fresh key from the operating system.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import REQUIRED, misfit
 from dpnoise._draws import output, sampler_of
 from dpnoise._types import Rng, Size
 
@@ -19,15 +21,28 @@ Item = TypeVar("Item", bound=np.generic)
 def draw(
     distribution: str,
     parameters: tuple[Any, ...],
+    given: tuple[Any, ...],
+    named: dict[str, Any],
     dtype: type[Item],
     size: Size | None,
     out: NDArray[Item] | None,
     threads: int | None,
     rng: Rng,
 ) -> Any:
-    sampler = sampler_of(distribution, *parameters)
+    if given or named:
+        raise _misfit(distribution, given and (*parameters, *given), named)
+    try:
+        sampler = sampler_of(distribution, *parameters)
+    except TypeError:
+        if any(part is REQUIRED for one in parameters for part in (one if type(one) is tuple else (one,))):
+            raise _misfit(distribution, (), {}) from None
+        raise
     if size is None and out is None:
         return sampler.sample(threads, rng)
     array = output(size, out, dtype)
     sampler.fill(array, threads, rng)
     return array
+
+
+def _misfit(distribution: str, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+    return misfit(getattr(import_module("dpnoise.samplers"), distribution), given, named)

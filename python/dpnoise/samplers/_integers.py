@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import hot
 from dpnoise._types import Rng, Size
 from dpnoise.samplers._draw import Scale, draw
 
@@ -41,14 +42,16 @@ def discrete_laplace(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
+@hot
 def discrete_laplace(
     scale: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw from the discrete Laplace distribution.
 
@@ -92,7 +95,9 @@ def discrete_laplace(
     >>> samplers.discrete_laplace(10.0, size=3).shape
     (3,)
     """
-    samples: int | NDArray[np.int64] = draw("discrete_laplace", (scale, radius), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw(
+        "discrete_laplace", (scale, radius), given, named, np.int64, size, out, threads, rng
+    )
     return samples
 
 
@@ -126,14 +131,16 @@ def discrete_gaussian(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
+@hot
 def discrete_gaussian(
     sigma: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw from the discrete Gaussian distribution.
 
@@ -177,7 +184,9 @@ def discrete_gaussian(
     >>> samplers.discrete_gaussian(10.0, size=3).shape
     (3,)
     """
-    samples: int | NDArray[np.int64] = draw("discrete_gaussian", (sigma, radius), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw(
+        "discrete_gaussian", (sigma, radius), given, named, np.int64, size, out, threads, rng
+    )
     return samples
 
 
@@ -211,14 +220,16 @@ def geometric(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
+@hot
 def geometric(
     scale: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     radius: int | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw from the geometric distribution.
 
@@ -259,5 +270,7 @@ def geometric(
     >>> bool(samplers.geometric(10.0, size=3).min() >= 0)
     True
     """
-    samples: int | NDArray[np.int64] = draw("geometric", (scale, radius), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw(
+        "geometric", (scale, radius), given, named, np.int64, size, out, threads, rng
+    )
     return samples

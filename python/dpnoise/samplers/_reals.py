@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import hot
 from dpnoise._types import Rng, Size
 from dpnoise.samplers._draw import Scale, draw
 
@@ -41,14 +42,16 @@ def laplace(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
+@hot
 def laplace(
     scale: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> float | NDArray[np.float64]:
     """Draw Laplace noise on a grid of real numbers.
 
@@ -97,7 +100,9 @@ def laplace(
     >>> bool((noise % 0.25 == 0).all())
     True
     """
-    samples: float | NDArray[np.float64] = draw("laplace", (scale, granularity), np.float64, size, out, threads, rng)
+    samples: float | NDArray[np.float64] = draw(
+        "laplace", (scale, granularity), given, named, np.float64, size, out, threads, rng
+    )
     return samples
 
 
@@ -131,14 +136,16 @@ def gaussian(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
+@hot
 def gaussian(
     sigma: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     granularity: float | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> float | NDArray[np.float64]:
     """Draw Gaussian noise on a grid of real numbers.
 
@@ -187,5 +194,7 @@ def gaussian(
     >>> bool((noise % 0.25 == 0).all())
     True
     """
-    samples: float | NDArray[np.float64] = draw("gaussian", (sigma, granularity), np.float64, size, out, threads, rng)
+    samples: float | NDArray[np.float64] = draw(
+        "gaussian", (sigma, granularity), given, named, np.float64, size, out, threads, rng
+    )
     return samples

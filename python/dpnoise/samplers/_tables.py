@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._calls import hot
 from dpnoise._types import Rng, Size
 from dpnoise.samplers._draw import Scale, draw
 
@@ -21,13 +22,15 @@ def skellam(
 def skellam(
     mu: Scale, *, size: None = None, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.int64]: ...
+@hot
 def skellam(
     mu: Scale,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw from the symmetric Skellam distribution: the difference of two independent Poisson variables.
 
@@ -65,7 +68,7 @@ def skellam(
     >>> skellam(50, size=10).shape
     (10,)
     """
-    samples: int | NDArray[np.int64] = draw("skellam", (mu,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("skellam", (mu,), given, named, np.int64, size, out, threads, rng)
     return samples
 
 
@@ -102,15 +105,17 @@ def staircase(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
+@hot
 def staircase(
     epsilon: Scale,
     width: int,
     inner: int,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw from the staircase distribution, the noise of least error for one integer and a large epsilon.
 
@@ -155,7 +160,9 @@ def staircase(
     (5, 2)
     """
     more = (width, inner)
-    samples: int | NDArray[np.int64] = draw("staircase", (epsilon, more), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw(
+        "staircase", (epsilon, more), given, named, np.int64, size, out, threads, rng
+    )
     return samples
 
 
@@ -189,14 +196,16 @@ def negative_binomial_share(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
+@hot
 def negative_binomial_share(
     scale: Scale,
     parties: int,
-    *,
+    *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
+    **named: NoReturn,
 ) -> int | NDArray[np.int64]:
     """Draw what one of several parties adds, so that the sum of all is exactly discrete Laplace noise.
 
@@ -237,6 +246,6 @@ def negative_binomial_share(
     (7,)
     """
     samples: int | NDArray[np.int64] = draw(
-        "negative_binomial_share", (scale, parties), np.int64, size, out, threads, rng
+        "negative_binomial_share", (scale, parties), given, named, np.int64, size, out, threads, rng
     )
     return samples

@@ -15,6 +15,7 @@ Neighbours differ by one example, which is added or removed. The size of a batch
 the sampling rate and the number of steps are public.
 """
 
+from dpnoise import _calls
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
 from dpnoise.sgd._correlated_gradient import CorrelatedGradient, CorrelatedGradientRun
 from dpnoise.sgd._gradients import clip_and_sum
@@ -39,3 +40,5 @@ __all__ = [
     "noise_multipliers",
     "poisson_sample",
 ]
+
+_calls.explain(__name__)

@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import checked_delta, integer, real_down, real_up
-from dpnoise._parameters import explained
 from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
@@ -19,7 +18,6 @@ _LARGEST: Final = 2.0**11
 _TOLERANCE: Final = 1e-4
 
 
-@explained
 def epsilon_spent(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, method: Method = "pld"
 ) -> float:
@@ -70,7 +68,6 @@ def epsilon_spent(
     return _composed(noise_multiplier, rate, count, method).epsilon(target)
 
 
-@explained
 def noise_multiplier_for(
     *, epsilon: float, delta: float, sample_rate: float, steps: int, method: Method = "pld"
 ) -> float:

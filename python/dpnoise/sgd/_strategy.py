@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError, require
 from dpnoise._numbers import check_word, integer, real_up, root
-from dpnoise._parameters import ByName
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,7 +22,7 @@ STEPS: Final = range(1, 2**20 + 1)
 _DISTANCES: Final = range(1, 2**53 + 1)
 
 
-class OneEvent(ByName):
+class OneEvent:
     """All participations of an example are within one event."""
 
     @property
@@ -113,7 +112,7 @@ class MinSeparation(OneEvent):
 
 
 @dataclass(frozen=True)
-class CyclicPoisson(ByName):
+class CyclicPoisson:
     """Poisson subsampling from groups of examples that take turns.
 
     The examples are divided into ``cycle`` groups, without looking at the data of other examples. Step t, counted from
@@ -231,7 +230,7 @@ def _loss(coefficients: _Floats, weights: _Floats) -> tuple[float, _Floats]:
 ONE: Final = 2**12  # the numerator of 1: coefficients are multiples of 2**-12
 
 
-class BandedToeplitz(ByName):
+class BandedToeplitz:
     """A lower triangular Toeplitz matrix C with few bands, which says how the noise of steps is correlated.
 
     ``C[t, t - j]`` is ``coefficients[j]`` for j below ``bands``, and zero for all others. The noise of the steps is the

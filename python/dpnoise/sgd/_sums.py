@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
-from dpnoise._parameters import ByName
 from dpnoise._types import Rng
 from dpnoise.sgd._strategy import ONE, BandedToeplitz
 
@@ -20,7 +19,7 @@ _SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 st
 _UNLIMITED: Final = range(2**31 - 1)  # steps of independent noise, which 32 bits count
 
 
-class Sums(ByName):
+class Sums:
     """Noise for sums, independent or correlated between steps: what `FloatSums` and `IntegerSums` share."""
 
     __slots__ = ("_granularity", "_native", "_stddev", "_strategy")

@@ -6,6 +6,7 @@ its answer, or None where the test fails: the refusal is public, the distance th
 refusal cost the same, and the cost is known in advance: ledgers and accountants take these mechanisms like all others.
 """
 
+from dpnoise import _calls
 from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance
 from dpnoise.stability._mechanism import Release, StableMechanism
 from dpnoise.stability._median_and_mode import StableMedian, StableMode, StableValue
@@ -28,3 +29,5 @@ __all__ = [
     "median_distance",
     "mode_distance",
 ]
+
+_calls.explain(__name__)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from dpnoise._calls import outside
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest
 from dpnoise._numbers import real_down
@@ -116,5 +117,5 @@ def warn_of_large(delta: float, n: int) -> None:
             f"delta={delta!r} is at least 1/n with n={n}: even publishing one random person's row would satisfy it; "
             "use a delta far below 1/n",
             UserWarning,
-            stacklevel=4,
+            stacklevel=outside(),
         )
