@@ -27,10 +27,12 @@ All arguments are checked before anything is drawn or spent: a `ParameterError` 
 types. https://dpnoise.github.io/dpnoise/reference/conventions/ has the details, and the terms that hold everywhere.
 """
 
-from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError, lazily
+from dpnoise import _errors
+from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import __version__, generator, instruction_set
 
-TYPE_CHECKING = False  # type checkers assume True; importing typing takes as long as all else
+# False. Type checkers assume True, and editors cannot tell; importing typing takes as long as all else.
+TYPE_CHECKING = not __name__
 
 __all__ = [
     "AboveThreshold",
@@ -110,7 +112,7 @@ if TYPE_CHECKING:
         TruncatedDiscreteLaplace,
     )
 else:
-    __getattr__, __dir__ = lazily(
+    __getattr__, __dir__ = _errors.lazily(
         __name__,
         __all__,
         accounting="BudgetExceeded PrivacyCost",
@@ -119,3 +121,5 @@ else:
         "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian "
         "TruncatedDiscreteLaplace",
     )
+
+del TYPE_CHECKING  # which editors would complete

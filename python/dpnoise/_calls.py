@@ -1,11 +1,15 @@
-"""Answers to calls that do not fit: what was probably meant."""
+"""Answers to calls and names that do not fit: what was probably meant."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import walk_packages
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
@@ -172,6 +176,35 @@ def outside() -> int:
     while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == "dpnoise":
         level, frame = level + 1, frame.f_back
     return level
+
+
+def elsewhere(package: str, name: str) -> str:
+    """Say where dpnoise has a public thing of a name that a package lacks, or of a similar name; "" if nowhere."""
+    if name.startswith("_") or find_spec(f"{package}.{name}"):  # a module that is not imported yet
+        return ""
+    from difflib import get_close_matches
+
+    places = _public_places()
+    bare = _bare(name).removesuffix("mechanism")
+    found = [bare] if bare in places else get_close_matches(bare, places, 1, 0.8)
+    return f", use {' or '.join(places[found[0]])}" if found else ""
+
+
+def _public_places() -> dict[str, list[str]]:
+    """Return where the public things of each name are, near the top if in several modules."""
+    top = import_module("dpnoise")
+    modules = ["dpnoise", *(one.name for one in walk_packages(top.__path__, "dpnoise."))]
+    places: dict[str, dict[int, str]] = {}
+    for module in modules:
+        if not re.search(r"\._|\.cli|\.extend", module):  # private, not of Python, not for users
+            members = import_module(module)
+            for name in members.__all__:
+                places.setdefault(_bare(name), {}).setdefault(id(getattr(members, name)), f"{module}.{name}")
+    return {name: list(where.values()) for name, where in places.items()}
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "")
 
 
 def _keywords(names: Iterable[str]) -> str:

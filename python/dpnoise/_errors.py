@@ -69,12 +69,18 @@ def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable
         elif name in names or name in modules:
             value = import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from dpnoise._calls import elsewhere
+
+            place = elsewhere(package, name)
+            # An AttributeError is one that an import statement drops, with what it says.
+            if place and sys._getframe(1).f_globals["__name__"] == "importlib._bootstrap":
+                raise ImportError(f"cannot import name {name!r} from {package!r}{place}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{place}")
         setattr(sys.modules[package], name, value)
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names, *modules})
+        return [*names, *(module for module in modules if module not in names and not module.startswith("_"))]
 
     return __getattr__, __dir__
 

@@ -193,7 +193,8 @@ def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
                 or issubclass(kind, np.random.BitGenerator | BaseException | tuple)
             ):
                 continue
-            if inspect.isfunction(kind.__init__):
+            bases = dpnoise.local.FrequencyProtocol, dpnoise.local.LongitudinalProtocol  # that say to make another one
+            if inspect.isfunction(kind.__init__) and kind not in bases:
                 yield kind.__name__, kind
             for name in (name for name in dir(kind) if not name.startswith("_")):
                 method = inspect.getattr_static(kind, name)
@@ -233,6 +234,43 @@ def test_tracebacks_of_errors_show_no_wrapper(level: Any) -> None:
         dpnoise.Laplace(epsilon=1.0).error(level)
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert [Path(frame.filename).name for frame in frames] == [Path(__file__).name, "_noise.py"]
+
+
+def test_completion_lists_what_is_public() -> None:
+    assert {*dir(dpnoise)} == {*dpnoise.__all__, "bit_generator", "mechanisms"}
+    assert not {"lazily", "TYPE_CHECKING"} & vars(dpnoise).keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("RandomizedResponse", "dpnoise.local.RandomizedResponse"),
+        ("UnaryEncoding", "dpnoise.local.UnaryEncoding"),
+        ("RandomisedResponse", "dpnoise.local.RandomizedResponse"),
+        ("LaplaceMechanism", "dpnoise.Laplace or dpnoise.samplers.laplace"),
+        ("laplace", "dpnoise.Laplace or dpnoise.samplers.laplace"),
+        ("NoiseBuffer", "dpnoise.mechanisms.NoiseBuffer"),
+        ("Ledger", "dpnoise.accounting.Ledger"),
+        ("low_order_bits", "dpnoise.audit.attacks.LowOrderBits or dpnoise.audit.attacks.low_order_bits"),
+        ("lazily", None),
+        ("_private", None),
+    ],
+)
+def test_names_that_are_elsewhere_are_found(name: str, places: str | None) -> None:
+    place = f", use {places}" if places else ""
+    missing = f"module 'dpnoise' has no attribute {name!r}{place}"
+    with pytest.raises(AttributeError, match=f"^{re.escape(missing)}$"):
+        getattr(dpnoise, name)
+    with pytest.raises(ImportError, match=f"^cannot import name {name!r} from 'dpnoise'{re.escape(place)}"):
+        exec(f"from dpnoise import {name}")  # noqa: S102
+    assert not hasattr(dpnoise, name)
+
+
+def test_a_package_names_what_the_top_has() -> None:
+    with pytest.raises(
+        AttributeError, match=r"^module 'dpnoise\.accounting' has no attribute 'Laplace', use dpnoise\.La"
+    ):
+        _ = dpnoise.accounting.Laplace  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
