@@ -22,7 +22,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _cached = lru_cache(maxsize=256, typed=True)(Sampler)
 
 
-def sampler_of(distribution: str, *parameters: Any) -> Sampler:
+def sampler_of(distribution: str, parameters: tuple[Any, ...]) -> Sampler:
     try:
         return _cached(distribution, *parameters)
     except TypeError:  # perhaps merely unhashable: the constructor's error names the problem

@@ -353,7 +353,7 @@ def _fill(
     more, other, name = (radius, granularity, "granularity") if dtype is np.int64 else (granularity, radius, "radius")
     if other is not None:
         raise ParameterError(f"{name} must be None for {distribution!r}, got {other!r}")
-    sampler = sampler_of(distribution, scale, more)
+    sampler = sampler_of(distribution, (scale, more))
     array = output(size, out, dtype)
     key._secret.fill(ticket._public, sampler, start, array, threads, once)
     return array

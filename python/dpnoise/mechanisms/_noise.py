@@ -18,6 +18,8 @@ from dpnoise._numbers import integer
 from dpnoise._types import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
+_FLOAT64 = np.float64  # a name of this module is found faster; so is a type than a subclass
+
 
 class Noise(Mechanism):
     """A mechanism that adds noise."""
@@ -144,7 +146,7 @@ class RealNoise(Noise):
             index: **these labels are released as they are**, so they must be public. The index of ``value_counts()`` is
             not, nor is its order: it says which values occur, and which is the most frequent.
         """
-        if isinstance(x, float) and not given and not named:
+        if (type(x) is float or type(x) is _FLOAT64) and not given and not named:
             return self._native.release_one(x, threads, rng)
         if x is REQUIRED or given or named:
             raise misfit(RealNoise.release, (self, x, *given), named)

@@ -32,7 +32,7 @@ def draw(
     if given or named:
         raise _misfit(distribution, given and (*parameters, *given), named)
     try:
-        sampler = sampler_of(distribution, *parameters)
+        sampler = sampler_of(distribution, parameters)
     except TypeError:
         if any(part is REQUIRED for one in parameters for part in (one if type(one) is tuple else (one,))):
             raise _misfit(distribution, (), {}) from None
