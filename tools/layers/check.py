@@ -17,7 +17,7 @@ CRATES = ["rust/*", "clients/c", "integrations/prio", "proofs"]
 
 HIGH = 2  # never each other
 LAYERS = {
-    **dict.fromkeys(["params", "error", "instruction_set", "generator"], 0),
+    **dict.fromkeys(["params", "arguments", "error", "instruction_set", "generator"], 0),
     **dict.fromkeys(["rng", "threads", "samplers", "calibration"], 1),
     **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], HIGH),
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use dpnoise::*;
 use dpnoise_core::Error;
+use dpnoise_core::arguments::Argument;
 use dpnoise_core::local::*;
 use dpnoise_core::memory::zeroed;
 

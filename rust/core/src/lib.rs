@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | high | [`mechanisms`], [`local`], [`stability`], [`sgd`] |
 //! | mid | [`rng`], [`threads`], [`samplers`], [`calibration`] |
-//! | leaves | [`params`], [`error`], [`instruction_set`], [`generator`] |
+//! | leaves | [`params`], [`arguments`], [`error`], [`instruction_set`], [`generator`] |
 //!
 //! Below all of them is the crate `dpnoise_kernels`, which has the exact arithmetic, the vector code and all `unsafe`.
 //!
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may use powi"))]
 
+pub mod arguments;
 pub mod calibration;
 pub mod error;
 pub mod generator;

@@ -1,9 +1,10 @@
 //! Specifications and states: what is read back, what is merged, and every kind of damage.
 
 use dpnoise_core::Error;
+use dpnoise_core::arguments::{Argument, ParameterKind};
 use dpnoise_core::local::{
-    Accumulator, Argument, COUNTER_LIMIT, CountMeanSketch, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
-    HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, ParameterKind, Permanent,
+    Accumulator, COUNTER_LIMIT, CountMeanSketch, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent,
     ProjectiveGeometryResponse, Protocol, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::rng::SeededRng;

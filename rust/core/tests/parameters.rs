@@ -1,11 +1,9 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
+use dpnoise_core::arguments::{Argument, DefaultValue, Parameter, ParameterKind};
 use dpnoise_core::calibration::SampleAndThreshold;
-use dpnoise_core::local::{
-    Accumulator, Argument, DefaultValue, Estimate, FamilyInfo, Parameter, ParameterKind, Protocol, Remembering,
-    ValueKind, Values,
-};
+use dpnoise_core::local::{Accumulator, Estimate, FamilyInfo, Protocol, Remembering, ValueKind, Values};
 use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Relation, Scale};
 use dpnoise_core::rng::SeededRng;

@@ -21,6 +21,7 @@
 use pyo3::prelude::*;
 
 mod accumulator;
+mod arguments;
 mod bit_generator;
 mod bootstrap;
 mod buffers;

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dpnoise_core::Error;
+use dpnoise_core::arguments::{DefaultValue, Parameter, ParameterKind};
 use dpnoise_core::calibration::{self, SampleAndThreshold};
 use dpnoise_core::local::{
-    self, AnyProtocol, Argument, Attributes, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter,
-    ParameterKind, Protocol, RandomizedResponse, Remembering, Scheme, Support, ValueKind, Values,
+    self, AnyProtocol, Attributes, COUNTER_LIMIT, Estimate, Law, MeanLaw, Protocol, RandomizedResponse, Remembering,
+    Scheme, Support, ValueKind, Values,
 };
 use dpnoise_core::params::Relation;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn};
@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyType};
 
+use crate::arguments::{self, Value};
 use crate::errors::{ParameterError, to_py};
 use crate::memo::LocalMemo;
 use crate::numbers::{integer, real, real_down};
@@ -42,16 +43,7 @@ impl LocalProtocol {
     #[pyo3(signature = (family, **arguments))]
     fn new(family: &str, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let parameters = Protocol::family(family).map_err(to_py)?.parameters;
-        let mut given = vec![];
-        for (name, value) in arguments.into_iter().flatten() {
-            let name: PyBackedStr = name.extract()?;
-            let known = parameters.iter().find(|parameter| parameter.name == &*name);
-            let parameter = known.ok_or_else(|| PyTypeError::new_err(format!("{family} takes no {name}")))?;
-            if !(value.is_none() && parameter.default == DefaultValue::MostAccurate) {
-                given.push((parameter.name, argument(&value, parameter)?));
-            }
-        }
-        Protocol::new(family, &given).map(Self::from).map_err(to_py)
+        Protocol::new(family, &arguments::given(family, parameters, arguments)?).map(Self::from).map_err(to_py)
     }
 
     #[staticmethod]
@@ -419,23 +411,6 @@ impl Announced<'_> {
     }
 }
 
-fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argument> {
-    let name = parameter.name;
-    Ok(match parameter.kind {
-        ParameterKind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
-        ParameterKind::Epsilon | ParameterKind::Delta => Argument::Real(real_down(value, name)?),
-        ParameterKind::Probability => Argument::Real(real(value, name)?),
-        ParameterKind::Word(words) => {
-            let Ok(text) = value.cast::<PyString>() else {
-                return Err(PyTypeError::new_err(format!("{name} must be a str, got {}", value.get_type().name()?)));
-            };
-            let given = text.to_string_lossy();
-            let refused = || to_py(Error::parameter(name, format!("{:?}", &*given), parameter.allowed()));
-            Argument::Word(words.iter().find(|&&word| word == &*given).ok_or_else(refused)?)
-        }
-    })
-}
-
 pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
     PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.name()))
 }
@@ -455,32 +430,14 @@ type ParameterRow<'py> = (&'static str, Bound<'py, PyType>, bool, Option<Value>,
 /// The fields of `dpnoise.local.Family`.
 type FamilyRow<'py> = (&'static str, &'static str, u8, bool, Vec<ParameterRow<'py>>, Option<&'static str>);
 
-/// An [`Argument`] in Python.
-#[derive(IntoPyObject)]
-enum Value {
-    Integer(u64),
-    Real(f64),
-    Word(&'static str),
-}
-
-impl From<Argument> for Value {
-    fn from(argument: Argument) -> Self {
-        match argument {
-            Argument::Integer(integer) => Self::Integer(integer),
-            Argument::Real(real) => Self::Real(real),
-            Argument::Word(word) => Self::Word(word),
-        }
-    }
-}
-
 /// The table of families.
 #[pyfunction]
 fn local_families(py: Python<'_>) -> Vec<FamilyRow<'_>> {
     let row = |parameter: &Parameter| {
         let kind = match parameter.kind {
             ParameterKind::Integer(_) => py.get_type::<PyInt>(),
-            ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => py.get_type::<PyFloat>(),
             ParameterKind::Word(_) => py.get_type::<PyString>(),
+            _ => py.get_type::<PyFloat>(),
         };
         let default = match parameter.default {
             DefaultValue::Is(value) => Some(value.into()),

@@ -1,6 +1,7 @@
 //! Makes right what protects bytes from change, so that a changed input reaches what is behind.
 
-use dpnoise_core::local::{AnyProtocol, Argument, Attributes, ParameterKind, Protocol, Scheme};
+use dpnoise_core::arguments::{Argument, ParameterKind};
+use dpnoise_core::local::{AnyProtocol, Attributes, Protocol, Scheme};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

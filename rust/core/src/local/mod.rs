@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | `json` | the JSON of specifications, read and written | |
 //! | `spec` | specifications: parameters, canonical JSON, id | `json` |
-//! | `parameters` | the parameters of protocols, as data | `spec` |
+//! | `parameters` | the parameters that several protocols have | `spec` |
 //! | `estimate` | unbiased counts and their standard errors | |
 //! | `normal` | how many standard errors an interval extends | |
 //! | `range` | counts of ranges of ordered values, by least squares over a tree | |
@@ -79,7 +79,7 @@ pub use families::*;
 pub use mean::{MeanEstimate, MeanLaw};
 pub use memo::{ClientMemo, Secret};
 pub use normal::normal_quantile;
-pub use parameters::{Argument, DefaultValue, Parameter, ParameterKind};
+
 pub use range::{RangeEstimate, TreeShape};
 pub use reports::bits::one_hot;
 pub use reports::hadamard::entry as hadamard_entry;

@@ -1,60 +1,7 @@
-//! The parameters of protocols as data, from which constructors by name, the Python package, the command line and tests
-//! follow.
+//! The parameters that several families have.
 
 use super::spec;
-use crate::error::Error;
-
-/// The value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Argument {
-    /// An integer.
-    Integer(u64),
-    /// A real number.
-    Real(f64),
-    /// One of the words of [`ParameterKind::Word`].
-    Word(&'static str),
-}
-
-/// What a parameter may be. The constructor checks its range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ParameterKind {
-    /// An integer; the text says which ones.
-    Integer(&'static str),
-    /// The parameter of a guarantee: a number of another type is rounded down to a double.
-    Epsilon,
-    /// The other parameter of a guarantee, rounded alike.
-    Delta,
-    /// A probability.
-    Probability,
-    /// One of these words.
-    Word(&'static [&'static str]),
-}
-
-/// What a parameter is when it is not given.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DefaultValue {
-    /// Nothing: it must be given.
-    Required,
-    /// What makes estimates the most accurate.
-    MostAccurate,
-    /// This value.
-    Is(Argument),
-}
-
-/// A parameter of the constructor of a protocol.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameter {
-    /// The name, in all languages.
-    pub name: &'static str,
-    /// What it may be.
-    pub kind: ParameterKind,
-    /// What it is when it is not given.
-    pub default: DefaultValue,
-    /// A value for the example of the protocol that tests use.
-    pub example: Argument,
-    /// What it means: a phrase of one line.
-    pub help: &'static str,
-}
+use crate::arguments::{Argument, Parameter, ParameterKind};
 
 impl Parameter {
     /// The number of values, up to [`MAX_K`](spec::MAX_K).
@@ -65,13 +12,12 @@ impl Parameter {
         Self::epsilon("epsilon", "the privacy parameter of a person's report, from 2**-20 to 32");
 
     /// The delta of a report.
-    pub(crate) const DELTA: Self = Self {
-        name: "delta",
-        kind: ParameterKind::Delta,
-        default: DefaultValue::Required,
-        example: Argument::Real(0.01),
-        help: "the delta of a person's report, at least 2**-64 and below 1",
-    };
+    pub(crate) const DELTA: Self = Self::new(
+        "delta",
+        ParameterKind::Delta,
+        Argument::Real(0.01),
+        "the delta of a person's report, at least 2**-64 and below 1",
+    );
 
     pub(crate) const EPSILON_PERMANENT: Self =
         Self::epsilon("epsilon_permanent", "the privacy parameter of all reports on one value");
@@ -83,126 +29,6 @@ impl Parameter {
     pub(crate) const fn k(allowed: &'static str) -> Self {
         Self::integer("k", allowed, 4, "how many values there are, if they are 0 to k - 1")
     }
-
-    pub(crate) const fn epsilon(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: ParameterKind::Epsilon, default: DefaultValue::Required, example: Argument::Real(2.0), help }
-    }
-
-    pub(crate) const fn probability(name: &'static str, example: f64, help: &'static str) -> Self {
-        Self {
-            name,
-            kind: ParameterKind::Probability,
-            default: DefaultValue::Required,
-            example: Argument::Real(example),
-            help,
-        }
-    }
-
-    pub(crate) const fn integer(name: &'static str, allowed: &'static str, example: u64, help: &'static str) -> Self {
-        let kind = ParameterKind::Integer(allowed);
-        Self { name, kind, default: DefaultValue::Required, example: Argument::Integer(example), help }
-    }
-
-    /// The first of some words unless another one is given.
-    pub(crate) const fn word(name: &'static str, words: &'static [&'static str], help: &'static str) -> Self {
-        let first = Argument::Word(words[0]);
-        Self { name, kind: ParameterKind::Word(words), default: DefaultValue::Is(first), example: first, help }
-    }
-
-    /// The same parameter with another number in the example.
-    pub(crate) const fn example(self, example: f64) -> Self {
-        Self { example: Argument::Real(example), ..self }
-    }
-
-    /// The same parameter, which is `value` unless it is given.
-    pub(crate) const fn or(self, value: u64) -> Self {
-        Self { default: DefaultValue::Is(Argument::Integer(value)), ..self }
-    }
-
-    /// The same parameter, which is chosen unless it is given.
-    pub(crate) const fn or_most_accurate(self) -> Self {
-        Self { default: DefaultValue::MostAccurate, ..self }
-    }
-
-    /// What the parameter may be, for errors.
-    #[must_use]
-    pub fn allowed(&self) -> String {
-        let allowed = match self.kind {
-            ParameterKind::Integer(allowed) => allowed.into(),
-            ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => "a number".into(),
-            ParameterKind::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
-        };
-        if self.default == DefaultValue::MostAccurate { format!("None or {allowed}") } else { allowed }
-    }
-}
-
-/// Arguments by name, for the parameters of a protocol.
-pub(crate) struct Arguments<'a> {
-    parameters: &'static [Parameter],
-    given: &'a [(&'a str, Argument)],
-}
-
-impl<'a> Arguments<'a> {
-    /// The `given` arguments, each for one of the parameters.
-    pub(crate) fn new(parameters: &'static [Parameter], given: &'a [(&'a str, Argument)]) -> Result<Self, Error> {
-        let known = parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>();
-        let is_wrong = |&(at, (name, _)): &(usize, &(&str, Argument))| {
-            !known.contains(name) || given[..at].iter().any(|other| other.0 == *name)
-        };
-        match given.iter().enumerate().find(is_wrong) {
-            Some((_, (name, _))) => Err(Error::parameter("parameters", name, format!("{}, once", known.join(", ")))),
-            None => Ok(Self { parameters, given }),
-        }
-    }
-
-    pub(crate) fn integer(&self, name: &'static str) -> Result<u64, Error> {
-        self.optional(name)?.ok_or_else(|| missing(name))
-    }
-
-    /// An integer that is chosen when it is not given.
-    pub(crate) fn optional(&self, name: &'static str) -> Result<Option<u64>, Error> {
-        match self.value(name)? {
-            None => Ok(None),
-            Some(Argument::Integer(integer)) => Ok(Some(integer)),
-            Some(other) => Err(of_another_kind(name, other, "an integer")),
-        }
-    }
-
-    pub(crate) fn real(&self, name: &'static str) -> Result<f64, Error> {
-        match self.value(name)? {
-            Some(Argument::Real(real)) => Ok(real),
-            Some(other) => Err(of_another_kind(name, other, "a real number")),
-            None => Err(missing(name)),
-        }
-    }
-
-    pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Error> {
-        match self.value(name)? {
-            Some(Argument::Word(word)) => Ok(word),
-            Some(other) => Err(of_another_kind(name, other, "a word")),
-            None => Err(missing(name)),
-        }
-    }
-
-    fn value(&self, name: &'static str) -> Result<Option<Argument>, Error> {
-        if let Some(given) = self.given.iter().find(|given| given.0 == name) {
-            return Ok(Some(given.1));
-        }
-        let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
-        match parameter.map(|parameter| parameter.default) {
-            Some(DefaultValue::MostAccurate) => Ok(None),
-            Some(DefaultValue::Is(value)) => Ok(Some(value)),
-            Some(DefaultValue::Required) | None => Err(missing(name)),
-        }
-    }
-}
-
-fn missing(name: &'static str) -> Error {
-    Error::parameter(name, "nothing", "given")
-}
-
-fn of_another_kind(name: &'static str, found: Argument, allowed: &str) -> Error {
-    Error::parameter(name, format!("{found:?}"), allowed)
 }
 
 const _: () = assert!(spec::MAX_K == 16_777_216, "as the text of Parameter::K says");

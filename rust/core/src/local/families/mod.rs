@@ -27,11 +27,11 @@ use super::density::DensityEstimate;
 use super::estimate::{Estimate, HeavyHitters, Law, Support};
 use super::family::{self, Family};
 use super::mean::MeanLaw;
-use super::parameters::{Argument, Arguments, Parameter};
 use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Given};
 use super::values::{Input, ValueKind, Values};
+use crate::arguments::{self, Argument, Arguments, Parameter};
 use crate::calibration::shuffled_epsilon;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
@@ -94,8 +94,7 @@ impl FamilyInfo {
     /// # Errors
     /// Never: tests make them all.
     pub fn example(&self) -> Result<Protocol, Error> {
-        let given: Vec<_> = self.parameters.iter().map(|parameter| (parameter.name, parameter.example)).collect();
-        Protocol::new(self.name, &given)
+        Protocol::new(self.name, &arguments::examples(self.parameters))
     }
 
     const fn of<F: Family>(code: u8) -> Self {
@@ -166,7 +165,8 @@ macro_rules! families {
             /// The protocol of this family, by its name in specifications, with these arguments.
             ///
             /// ```
-            /// use dpnoise_core::local::{Argument, OptimizedUnaryEncoding, Protocol};
+            /// use dpnoise_core::arguments::Argument;
+            /// use dpnoise_core::local::{OptimizedUnaryEncoding, Protocol};
             /// let given = [("k", Argument::Integer(15)), ("epsilon", Argument::Real(1.0))];
             /// let protocol = Protocol::new("optimized_unary_encoding", &given)?;
             /// assert_eq!(protocol, OptimizedUnaryEncoding::new(15, 1.0)?.into());

@@ -34,9 +34,9 @@
 use dpnoise_kernels::memory::zeroed;
 
 use super::text_hash::RowHash;
+use crate::arguments::Parameter;
 use crate::error::Error;
 use crate::local::estimate::{Estimate, Support};
-use crate::local::parameters::Parameter;
 use crate::local::spec::Field;
 
 /// The largest number of cells.
