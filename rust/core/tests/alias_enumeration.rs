@@ -47,7 +47,7 @@ impl Case {
     fn sampler(&self) -> IntegerNoise {
         let scale = Scale::new(Ratio::new(self.scale.0, self.scale.1).unwrap()).unwrap();
         let noise = INTEGER_NOISE.into_iter().find(|noise| noise.name == self.name).unwrap();
-        (noise.new)(scale, None).unwrap()
+        (noise.new)(scale, &[]).unwrap()
     }
 
     fn signed(&self) -> bool {
@@ -153,7 +153,7 @@ fn whole_and_rest(p: &BigInt) -> (u64, BigInt) {
 
 #[test]
 fn every_distribution_is_enumerated() {
-    for noise in INTEGER_NOISE {
+    for noise in INTEGER_NOISE.iter().filter(|noise| noise.with_design.is_some()) {
         assert!(CASES.iter().any(|case| case.name == noise.name), "CASES has no {}", noise.name);
     }
 }

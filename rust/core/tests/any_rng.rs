@@ -8,7 +8,7 @@ use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedU
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler, TableNoise};
+use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler};
 use rand::rngs::{StdRng, SysRng};
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
@@ -16,26 +16,19 @@ const COUNT: usize = 40;
 
 /// Draws one thing of every kind, as text. Each has so many outcomes that two draws are never equal by chance.
 fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
-    let scale = Scale::from_f64(1e6).unwrap();
     let (mut integers, mut reals, mut reports) = ([0; COUNT], [0.0; COUNT], [0; 128 * COUNT]);
     let mut drawn = Vec::new();
     let mut keep = |outcome: &dyn fmt::Debug| drawn.push(format!("{outcome:?}"));
 
     for noise in INTEGER_NOISE {
-        (noise.new)(scale, None).unwrap().fill_with(&mut integers, rng).unwrap();
+        let (scale, more) = noise.example;
+        (noise.new)(Scale::from_f64(scale).unwrap(), more).unwrap().fill_with(&mut integers, rng).unwrap();
         keep(&integers);
     }
-    let tables = [
-        TableNoise::skellam(Scale::from_f64(8e4).unwrap()),
-        TableNoise::negative_binomial_share(Scale::from_f64(80.0).unwrap(), 2),
-        TableNoise::staircase(Scale::from_f64(1.0).unwrap(), 80, 40),
-    ];
-    for noise in tables {
-        noise.unwrap().fill_with(&mut integers, rng).unwrap();
-        keep(&integers);
+    for noise in [GridNoise::laplace, GridNoise::gaussian] {
+        noise(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill_with(&mut reals, rng).unwrap();
+        keep(&reals);
     }
-    GridNoise::laplace(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill_with(&mut reals, rng).unwrap();
-    keep(&reals);
     let mut coins = [false; 8 * COUNT];
     Bernoulli::new(0.5).unwrap().fill_with(&mut coins, rng).unwrap();
     keep(&coins);

@@ -41,7 +41,7 @@ impl Toy {
         let scale = Scale::new(Ratio::new(self.scale.0, self.scale.1).unwrap()).unwrap();
         let design = Design { layout: Layout { shift: self.shift }, weight_bits: 8, eta_bits };
         let noise = INTEGER_NOISE.into_iter().find(|noise| noise.name == self.name).unwrap();
-        (noise.new)(scale, Some(design)).unwrap()
+        noise.with_design.unwrap()(scale, design).unwrap()
     }
 
     /// The exponent of f(x) = exp(-exponent), as a fraction.
@@ -94,7 +94,7 @@ fn coefficients(toy: Toy, sampler: &IntegerNoise) -> (BTreeMap<i64, BigRational>
 
 #[test]
 fn every_sampler_on_the_histogram_is_enumerated() {
-    for noise in INTEGER_NOISE {
+    for noise in INTEGER_NOISE.iter().filter(|noise| noise.with_design.is_some()) {
         assert!(TOYS.iter().any(|toy| toy.name == noise.name), "TOYS has no {}", noise.name);
     }
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::errors::to_py;
 use crate::numbers::{integer, optional, real, real_down, real_up};
 use crate::runtime::Threads;
-use crate::samplers::{Dtype, PARTIES, RADIUS};
+use crate::samplers::{Dtype, RADIUS};
 use crate::{buffers, hazmat, runtime};
 
 /// A mechanism that adds noise to every value.
@@ -46,6 +46,9 @@ macro_rules! of_any {
         }
     };
 }
+
+/// The numbers of parties.
+const PARTIES: &str = "an integer from 1 to 2**32";
 
 fn misfit() -> PyErr {
     PyTypeError::new_err("the mechanism is of another kind")

@@ -6,9 +6,7 @@ use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
 use dpnoise_core::samplers::histogram::Rarities;
-use dpnoise_core::samplers::{
-    self, Bernoulli, Design, GridNoise, INTEGER_NOISE, IntegerNoise, Layout, Named, TableNoise,
-};
+use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise, INTEGER_NOISE, IntegerNoise, Layout, Named};
 use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -47,8 +45,8 @@ pub(crate) enum Kind {
 
 #[pymethods]
 impl Sampler {
-    /// `more` is the granularity of real numbers, the number of parties of a share, the two widths of a staircase, or the
-    /// radius of other integers, which may have a design instead: for tests.
+    /// `more` is the granularity of real numbers, or for integers a further parameter, a tuple of several, or where there
+    /// are none a radius; integers may have a design instead: for tests.
     #[new]
     #[pyo3(signature = (distribution, parameter, more=None, *, design=None))]
     fn new(
@@ -61,19 +59,6 @@ impl Sampler {
             "laplace" => real("scale", parameter, more, GridNoise::laplace),
             "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
             "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
-            "skellam" => of_table(TableNoise::skellam(numbers::scale(parameter, "mu")?)),
-            "negative_binomial_share" => {
-                let (scale, parties) = (numbers::scale(parameter, "scale")?, required(more)?);
-                let parties = numbers::integer(&parties, "parties", PARTIES)?;
-                of_table(TableNoise::negative_binomial_share(scale, parties))
-            }
-            "staircase" => {
-                let (epsilon, widths) = (numbers::scale(parameter, "epsilon")?, required(more)?);
-                let (width, inner) = widths.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-                let [width, inner] = [(width, "width"), (inner, "inner")]
-                    .map(|(value, name)| numbers::integer(&value, name, "a positive integer"));
-                of_table(TableNoise::staircase(epsilon, width?, inner?))
-            }
             other => match INTEGER_NOISE.iter().find(|noise| noise.name == other) {
                 Some(noise) => integer(noise, parameter, more, design),
                 None => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
@@ -124,32 +109,38 @@ impl Sampler {
     }
 }
 
-/// A sampler of integers, truncated if a radius is given, by the trials of a design if one is given: the allowance for the
-/// error of the fast comparison, 2**-eta_bits, and the binary logarithm of the first bin's width.
+/// A sampler of integers with its further parameters, or truncated if a radius is given in their place; by the trials of a
+/// design if one is given: the allowance for the error of the fast comparison, 2**-eta_bits, and the binary logarithm of the
+/// first bin's width.
 fn integer(
     noise: &Named,
-    scale: &Bound<'_, PyAny>,
-    radius: Option<&Bound<'_, PyAny>>,
+    parameter: &Bound<'_, PyAny>,
+    more: Option<&Bound<'_, PyAny>>,
     design: Option<(u32, u32)>,
 ) -> PyResult<Kind> {
-    let scale = numbers::scale(scale, noise.parameter)?;
-    let radius = radius.map(|radius| numbers::integer(radius, "radius", RADIUS)).transpose()?;
-    let design = design.map(|(eta_bits, shift)| Design { layout: Layout { shift }, weight_bits: 32, eta_bits });
-    let whole = (noise.new)(scale, design);
-    let noise = if let Some(radius) = radius { whole.and_then(|whole| whole.truncated(radius)) } else { whole };
-    noise.map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
+    let parameter = numbers::scale(parameter, noise.parameter)?;
+    let given: Vec<Bound<'_, PyAny>> = match more {
+        Some(more) if noise.integers.len() > 1 => more.extract()?,
+        more => more.cloned().into_iter().collect(),
+    };
+    let names = if noise.integers.is_empty() { &[("radius", RADIUS)] } else { noise.integers };
+    let read = given.iter().zip(names).map(|(value, &(name, allowed))| numbers::integer(value, name, allowed));
+    let integers = read.collect::<PyResult<Vec<u64>>>()?;
+    if integers.len() < noise.integers.len() {
+        return Err(PyTypeError::new_err("this distribution has further parameters"));
+    }
+    let whole = match (design, noise.with_design) {
+        (Some((eta_bits, shift)), Some(with_design)) => {
+            with_design(parameter, Design { layout: Layout { shift }, weight_bits: 32, eta_bits })
+        }
+        _ => (noise.new)(parameter, &integers),
+    };
+    let made = match integers[..] {
+        [radius] if noise.integers.is_empty() => whole.and_then(|whole| whole.truncated(radius)),
+        _ => whole,
+    };
+    made.map(|noise| Kind::Integer(Box::new(noise))).map_err(to_py)
 }
-
-fn of_table(noise: Result<TableNoise, Error>) -> PyResult<Kind> {
-    noise.map(|noise| Kind::Integer(Box::new(noise.into()))).map_err(to_py)
-}
-
-fn required<'py>(more: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    more.cloned().ok_or_else(|| PyTypeError::new_err("this distribution has a second parameter"))
-}
-
-/// The numbers of parties.
-pub(crate) const PARTIES: &str = "an integer from 1 to 2**32";
 
 /// The radii of truncated distributions.
 pub(crate) const RADIUS: &str = "a positive integer up to 2**62";

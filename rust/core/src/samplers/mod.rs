@@ -94,38 +94,70 @@ use crate::params::Scale;
 pub struct Named {
     /// The name of the distribution.
     pub name: &'static str,
-    /// The name of its scale.
+    /// The name of its first parameter, a rational number.
     pub parameter: &'static str,
-    /// Prepares the tables, by the trials of a design if tests give one.
-    pub new: fn(Scale, Option<Design>) -> Result<IntegerNoise, Error>,
+    /// The names of its other parameters, which are integers, and what these may be.
+    pub integers: &'static [(&'static str, &'static str)],
+    /// Parameters for tests: some samples are unlikely to be the same twice.
+    pub example: (f64, &'static [u64]),
+    /// Prepares the tables for the first parameter and the integers.
+    pub new: fn(Scale, &[u64]) -> Result<IntegerNoise, Error>,
+    /// Prepares the trials of a design, for tests; `None` for noise from a table of probabilities.
+    pub with_design: Option<WithDesign>,
 }
 
+/// Prepares the trials of a design.
+pub type WithDesign = fn(Scale, Design) -> Result<IntegerNoise, Error>;
+
 /// All distributions of integer noise.
-pub const INTEGER_NOISE: [Named; 3] = [
+pub const INTEGER_NOISE: [Named; 6] = [
     Named {
         name: "discrete_laplace",
         parameter: "scale",
-        new: |scale, design| {
-            let made = design
-                .map_or_else(|| DiscreteLaplace::new(scale), |design| DiscreteLaplace::with_design(scale, design));
-            Ok(made.into())
-        },
+        integers: &[],
+        example: (1e6, &[]),
+        new: |scale, _| Ok(DiscreteLaplace::new(scale).into()),
+        with_design: Some(|scale, design| Ok(DiscreteLaplace::with_design(scale, design).into())),
     },
     Named {
         name: "discrete_gaussian",
         parameter: "sigma",
-        new: |sigma, design| {
-            design
-                .map_or_else(|| DiscreteGaussian::new(sigma), |design| DiscreteGaussian::with_design(sigma, design))
-                .map(IntegerNoise::from)
-        },
+        integers: &[],
+        example: (1e6, &[]),
+        new: |sigma, _| DiscreteGaussian::new(sigma).map(IntegerNoise::from),
+        with_design: Some(|sigma, design| DiscreteGaussian::with_design(sigma, design).map(IntegerNoise::from)),
     },
     Named {
         name: "geometric",
         parameter: "scale",
-        new: |scale, design| {
-            Ok(design.map_or_else(|| Geometric::new(scale), |design| Geometric::with_design(scale, design)).into())
-        },
+        integers: &[],
+        example: (1e6, &[]),
+        new: |scale, _| Ok(Geometric::new(scale).into()),
+        with_design: Some(|scale, design| Ok(Geometric::with_design(scale, design).into())),
+    },
+    Named {
+        name: "skellam",
+        parameter: "mu",
+        integers: &[],
+        example: (1.0, &[]),
+        new: |mu, _| TableNoise::skellam(mu).map(IntegerNoise::from),
+        with_design: None,
+    },
+    Named {
+        name: "negative_binomial_share",
+        parameter: "scale",
+        integers: &[("parties", "an integer from 1 to 2**32")],
+        example: (10.0, &[7]),
+        new: |scale, integers| TableNoise::negative_binomial_share(scale, integers[0]).map(IntegerNoise::from),
+        with_design: None,
+    },
+    Named {
+        name: "staircase",
+        parameter: "epsilon",
+        integers: &[("width", "a positive integer"), ("inner", "a positive integer")],
+        example: (1.0, &[80, 3]),
+        new: |epsilon, integers| TableNoise::staircase(epsilon, integers[0], integers[1]).map(IntegerNoise::from),
+        with_design: None,
     },
 ];
 
@@ -154,7 +186,8 @@ mod tests {
             (1e9, [0xcd6a_ee1f, 0x5bb5_31ba, 0xcec4_646b, 0xcef9_b581, 0x4e0d_eda7]),
         ] {
             let (scale, real) = (Scale::from_f64(b).unwrap(), RealScale::from_f64(b).unwrap());
-            let mut found = INTEGER_NOISE.map(|noise| integers((noise.new)(scale, None).unwrap())).to_vec();
+            let by_scale = INTEGER_NOISE.iter().filter(|noise| noise.with_design.is_some());
+            let mut found: Vec<_> = by_scale.map(|noise| integers((noise.new)(scale, &[]).unwrap())).collect();
             found.extend([GridNoise::laplace(real, None), GridNoise::gaussian(real, None)].map(reals));
             assert_eq!(found, expected, "{b}: {found:#x?}");
         }

@@ -3,7 +3,7 @@
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::{NoiseKey, SeededRng};
 use dpnoise_core::samplers::{
-    Bernoulli, Design, DiscreteLaplace, GridNoise, INTEGER_NOISE, IntegerNoise, Keyed, Named, Sampler, TableNoise,
+    Bernoulli, Design, DiscreteLaplace, GridNoise, INTEGER_NOISE, IntegerNoise, Keyed, Named, Sampler,
 };
 use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::trials::Layout;
@@ -56,27 +56,22 @@ pub(super) fn checks() -> Vec<Check> {
         }),
     ]);
     for (digits, scale) in [("one digit", 1.0), ("two digits", 10.0), ("three digits", 1000.0)] {
-        for Named { name, parameter, new } in INTEGER_NOISE {
-            let sampler = new(Scale::from_f64(if parameter == "sigma" { 5.0 } else { scale }).unwrap(), None).unwrap();
+        for Named { name, parameter, new, .. } in by_scale() {
+            let sampler = new(Scale::from_f64(if parameter == "sigma" { 5.0 } else { scale }).unwrap(), &[]).unwrap();
             checks.push(Check {
                 name: format!("{name}, {digits}"),
                 run: Box::new(move || fill(&sampler, ETA_BITS[0], false)),
             });
         }
     }
-    let scale = |b| Scale::from_f64(b).unwrap();
-    let tables = [
-        ("Skellam, 4 pages", TableNoise::skellam(scale(1.0))),
-        ("negative binomial shares, 16 pages", TableNoise::negative_binomial_share(scale(10.0), 7)),
-        ("staircase, 63 pages", TableNoise::staircase(scale(1.0), 80, 3)),
-    ];
-    for (name, sampler) in tables {
-        let sampler = sampler.unwrap();
-        checks.push(Check { name: name.to_owned(), run: Box::new(move || fill(&sampler, ETA_BITS[0], false)) });
+    for Named { name, new, example: (scale, integers), .. } in INTEGER_NOISE {
+        let sampler = new(Scale::from_f64(scale).unwrap(), integers).unwrap();
+        let name = format!("{name}, the example");
+        checks.push(Check { name, run: Box::new(move || fill(&sampler, ETA_BITS[0], false)) });
     }
     for (scale, radius) in [(10.0, 12), (1e6, 30_000_000)] {
-        for Named { name, new, .. } in INTEGER_NOISE {
-            let whole = new(Scale::from_f64(scale).unwrap(), None).unwrap();
+        for Named { name, new, .. } in by_scale() {
+            let whole = new(Scale::from_f64(scale).unwrap(), &[]).unwrap();
             let sampler = whole.truncated(radius).unwrap();
             checks.push(Check {
                 name: format!("{name} of scale {scale}, truncated at {radius}"),
@@ -86,10 +81,11 @@ pub(super) fn checks() -> Vec<Check> {
     }
     for (layout_name, shift, scale, sigma) in LAYOUTS {
         let [scale, sigma] = [scale, sigma].map(|scale| Scale::from_f64(scale).unwrap());
-        for Named { name, parameter, new } in INTEGER_NOISE {
+        for Named { name, parameter, with_design, .. } in by_scale() {
             for eta_bits in ETA_BITS {
                 let scale = if parameter == "sigma" { sigma } else { scale };
-                let sampler = new(scale, Some(Design { layout: Layout { shift }, weight_bits: 32, eta_bits })).unwrap();
+                let design = Design { layout: Layout { shift }, weight_bits: 32, eta_bits };
+                let sampler = with_design.unwrap()(scale, design).unwrap();
                 checks.push(Check {
                     name: format!("{name}, {layout_name}, eta 2^-{eta_bits}"),
                     run: Box::new(move || fill(&sampler, eta_bits, layout_name.contains("tail"))),
@@ -98,6 +94,11 @@ pub(super) fn checks() -> Vec<Check> {
         }
     }
     checks
+}
+
+/// The distributions that are drawn from digits or by trials.
+fn by_scale() -> impl Iterator<Item = Named> {
+    INTEGER_NOISE.into_iter().filter(|noise| noise.with_design.is_some())
 }
 
 fn fill(sampler: &IntegerNoise, eta_bits: u32, has_tail: bool) {
