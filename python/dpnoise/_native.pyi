@@ -49,6 +49,7 @@ __all__ = [
     "median_distance",
     "mode",
     "mode_of_counts",
+    "noise_examples",
     "normal_quantile",
     "random_bytes",
     "sample_and_threshold_delta",
@@ -156,20 +157,7 @@ class Sampler:
 
 @final
 class Additive:
-    def __new__(
-        cls,
-        kind: str,
-        *,
-        epsilon: float | None,
-        sensitivity: float,
-        delta: float | None = None,
-        rho: float | None = None,
-        classical: bool = False,
-        granularity: float | None = None,
-        scale: float | None = None,
-        radius: int | None = None,
-        parties: int | None = None,
-    ) -> Additive: ...
+    def __new__(cls, kind: str, **arguments: float | str | None) -> Additive: ...
     @property
     def epsilon(self) -> float | None: ...
     @property
@@ -193,6 +181,8 @@ class Additive:
     def release_one(self, x: float, threads: int | None, rng: TestRng | None = None) -> Any: ...
     def release(self, x: NDArray[Any], threads: int | None, rng: TestRng | None = None) -> None: ...
     def release_count(self, rows: NDArray[np.uint8], rng: TestRng | None = None) -> int: ...
+
+def noise_examples() -> dict[str, dict[str, Any]]: ...
 
 @final
 class Sum:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 import dpnoise
 from dpnoise import local, queries, sgd, stability
 from dpnoise.hazmat import SeededRng
-from tests import local_families
+from dpnoise.mechanisms._noise import RealNoise
+from tests import local_families, noise_kinds
 
 Array = NDArray[Any]
 Call = tuple[Callable[[Any], Any], Array]
@@ -33,19 +34,11 @@ def _seeded(release: Callable[..., Any], **options: Any) -> Callable[[Any], Any]
 
 
 NOISE: dict[str, Call] = {
-    "Laplace": (_seeded(dpnoise.Laplace(epsilon=1.0).release), REALS),
+    **{
+        name: (_seeded(noise.release), REALS if isinstance(noise, RealNoise) else INTEGERS)
+        for name, noise in noise_kinds.EXAMPLES.items()
+    },
     "Laplace, integers": (_seeded(dpnoise.Laplace(epsilon=1.0).release), INTEGERS),
-    "Gaussian": (_seeded(dpnoise.Gaussian(epsilon=1.0, delta=1e-6).release), REALS),
-    "DiscreteLaplace": (_seeded(dpnoise.DiscreteLaplace(epsilon=1.0).release), INTEGERS),
-    "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), INTEGERS),
-    "Staircase": (_seeded(dpnoise.Staircase(epsilon=1.0).release), INTEGERS),
-    "Skellam": (_seeded(dpnoise.Skellam(epsilon=1.0, delta=1e-6).release), INTEGERS),
-    "NegativeBinomialShares": (_seeded(dpnoise.NegativeBinomialShares(epsilon=1.0, parties=9).release), INTEGERS),
-    "TruncatedDiscreteLaplace": (_seeded(dpnoise.TruncatedDiscreteLaplace(epsilon=1.0, radius=9).release), INTEGERS),
-    "TruncatedDiscreteGaussian": (
-        _seeded(dpnoise.TruncatedDiscreteGaussian(epsilon=1.0, delta=1e-6).release),
-        INTEGERS,
-    ),
     "Laplace.confidence_interval": (dpnoise.Laplace(epsilon=1.0).confidence_interval, REALS),
     "DiscreteLaplace.confidence_interval": (dpnoise.DiscreteLaplace(epsilon=1.0).confidence_interval, INTEGERS),
     "Exponential": (_seeded(dpnoise.Exponential(epsilon=1.0).release), REALS),

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import dpnoise
+from tests.noise_kinds import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/dpnoise"
@@ -83,8 +84,8 @@ def test_a_missing_a_repeated_and_an_unknown_name_are_noticed():
     }
 
 
-def test_the_changelog_and_a_guide_have_every_protocol():
+def test_the_changelog_and_a_guide_have_every_protocol_and_all_noise():
     guides = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/guide/*.md"))
     for text in ((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), guides):
         named = set(re.findall(r"\w+", text))
-        assert {family.protocol.__name__ for family in dpnoise.local.FAMILIES.values()} <= named
+        assert {family.protocol.__name__ for family in dpnoise.local.FAMILIES.values()} | {*EXAMPLES} <= named

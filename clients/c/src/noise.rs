@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dpnoise_core::Error;
-use dpnoise_core::mechanisms::{self, Additive, Calibration, Method, Numbers};
+use dpnoise_core::mechanisms::{self, Method, Values};
 use dpnoise_core::params::Scale;
 use dpnoise_core::samplers::{self, IntegerNoise, Sampler};
 
@@ -18,17 +18,7 @@ impl Object for Noise {
     const KIND: &'static str = "a sampler";
 }
 
-enum Mechanism {
-    Laplace(mechanisms::Laplace),
-    Gaussian(mechanisms::Gaussian),
-    DiscreteLaplace(mechanisms::DiscreteLaplace),
-    DiscreteGaussian(mechanisms::DiscreteGaussian),
-    TruncatedDiscreteLaplace(mechanisms::TruncatedDiscreteLaplace),
-    TruncatedDiscreteGaussian(mechanisms::TruncatedDiscreteGaussian),
-    Staircase(mechanisms::Staircase),
-    Skellam(mechanisms::Skellam),
-    NegativeBinomialShares(mechanisms::NegativeBinomialShares),
-}
+struct Mechanism(mechanisms::Noise);
 
 impl Object for Mechanism {
     const KIND: &'static str = "a mechanism";
@@ -173,9 +163,8 @@ pub unsafe extern "C" fn dpnoise_laplace_mechanism(
     granularity: f64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || Ok(Mechanism::Laplace(mechanisms::Laplace::new(epsilon, sensitivity, grid(granularity))?));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::Laplace::new(epsilon, sensitivity, grid(granularity))) }
 }
 
 /// Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
@@ -191,12 +180,9 @@ pub unsafe extern "C" fn dpnoise_gaussian_mechanism(
     granularity: f64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || {
-        let made = mechanisms::Gaussian::new(epsilon, delta, sensitivity, Method::Analytic, grid(granularity))?;
-        Ok(Mechanism::Gaussian(made))
-    };
+    let make = || mechanisms::Gaussian::new(epsilon, delta, sensitivity, Method::Analytic, grid(granularity));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, make) }
 }
 
 /// Makes the discrete Laplace mechanism for integers: it spends `epsilon` on values whose L1 sensitivity is at most
@@ -210,9 +196,8 @@ pub unsafe extern "C" fn dpnoise_discrete_laplace_mechanism(
     sensitivity: u64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || Ok(Mechanism::DiscreteLaplace(mechanisms::DiscreteLaplace::new(epsilon, sensitivity)?));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::DiscreteLaplace::new(epsilon, sensitivity)) }
 }
 
 /// Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity
@@ -227,9 +212,8 @@ pub unsafe extern "C" fn dpnoise_discrete_gaussian_mechanism(
     sensitivity: f64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || Ok(Mechanism::DiscreteGaussian(mechanisms::DiscreteGaussian::new(epsilon, delta, sensitivity)?));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::DiscreteGaussian::new(epsilon, delta, sensitivity)) }
 }
 
 /// Makes the discrete Laplace mechanism whose noise has the smallest bound that suffices for `epsilon` and `delta`, on
@@ -244,12 +228,8 @@ pub unsafe extern "C" fn dpnoise_truncated_discrete_laplace_mechanism(
     sensitivity: u64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || {
-        let made = mechanisms::TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity)?;
-        Ok(Mechanism::TruncatedDiscreteLaplace(made))
-    };
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity)) }
 }
 
 /// Makes the discrete Gaussian mechanism with bounded noise: it spends `epsilon` and `delta` on integers whose L2
@@ -264,12 +244,8 @@ pub unsafe extern "C" fn dpnoise_truncated_discrete_gaussian_mechanism(
     sensitivity: f64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || {
-        let made = mechanisms::TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity)?;
-        Ok(Mechanism::TruncatedDiscreteGaussian(made))
-    };
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity)) }
 }
 
 /// Makes the staircase mechanism: it spends `epsilon` on one integer that changes by at most `sensitivity`, with the least mean
@@ -283,9 +259,8 @@ pub unsafe extern "C" fn dpnoise_staircase_mechanism(
     sensitivity: u64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || Ok(Mechanism::Staircase(mechanisms::Staircase::new(epsilon, sensitivity)?));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::Staircase::new(epsilon, sensitivity)) }
 }
 
 /// Makes the Skellam mechanism, of which the releases of `parties` parties, 1 to 2^32, added up modulo 2^64, spend `epsilon` and
@@ -302,9 +277,8 @@ pub unsafe extern "C" fn dpnoise_skellam_mechanism(
     parties: u64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || Ok(Mechanism::Skellam(mechanisms::Skellam::new(epsilon, delta, sensitivity, parties)?));
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::Skellam::new(epsilon, delta, sensitivity, parties)) }
 }
 
 /// Makes the mechanism of which the releases of `parties` parties, 1 to 2^32, added up modulo 2^64, have the noise of
@@ -320,12 +294,8 @@ pub unsafe extern "C" fn dpnoise_negative_binomial_shares_mechanism(
     parties: u64,
     out: *mut dpnoise_mechanism,
 ) -> Status {
-    let make = || {
-        let made = mechanisms::NegativeBinomialShares::new(epsilon, sensitivity, parties)?;
-        Ok(Mechanism::NegativeBinomialShares(made))
-    };
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, make) })
+    unsafe { mechanism(out, || mechanisms::NegativeBinomialShares::new(epsilon, sensitivity, parties)) }
 }
 
 /// Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of
@@ -349,11 +319,7 @@ pub unsafe extern "C" fn dpnoise_mechanism_release_numbers(
     run(|| {
         // SAFETY: as promised by the caller.
         let values = unsafe { edit("values", values, n) }?;
-        wiped_on_failure(values, |values| match &*get::<Mechanism>("mechanism", mechanism)? {
-            Mechanism::Laplace(laplace) => release(laplace, values, threads, generator),
-            Mechanism::Gaussian(gaussian) => release(gaussian, values, threads, generator),
-            _ => Err(wrong_kind("real values", "integers")),
-        })
+        wiped_on_failure(values, |values| release(mechanism, values, threads, generator))
     })
 }
 
@@ -373,16 +339,7 @@ pub unsafe extern "C" fn dpnoise_mechanism_release_integers(
     run(|| {
         // SAFETY: as promised by the caller.
         let values = unsafe { edit("values", values, n) }?;
-        wiped_on_failure(values, |values| match &*get::<Mechanism>("mechanism", mechanism)? {
-            Mechanism::DiscreteLaplace(laplace) => release(laplace, values, threads, generator),
-            Mechanism::DiscreteGaussian(gaussian) => release(gaussian, values, threads, generator),
-            Mechanism::TruncatedDiscreteLaplace(laplace) => release(laplace, values, threads, generator),
-            Mechanism::TruncatedDiscreteGaussian(gaussian) => release(gaussian, values, threads, generator),
-            Mechanism::Staircase(staircase) => release(staircase, values, threads, generator),
-            Mechanism::Skellam(skellam) => release(skellam, values, threads, generator),
-            Mechanism::NegativeBinomialShares(shares) => release(shares, values, threads, generator),
-            _ => Err(wrong_kind("integers", "real values")),
-        })
+        wiped_on_failure(values, |values| release(mechanism, values, threads, generator))
     })
 }
 
@@ -400,17 +357,7 @@ pub unsafe extern "C" fn dpnoise_mechanism_error(
 ) -> Status {
     run(|| {
         let mechanism: Arc<Mechanism> = get("mechanism", mechanism)?;
-        let bound = match &*mechanism {
-            Mechanism::Laplace(laplace) => laplace.error(level, n),
-            Mechanism::Gaussian(gaussian) => gaussian.error(level, n),
-            Mechanism::DiscreteLaplace(laplace) => laplace.error(level, n),
-            Mechanism::DiscreteGaussian(gaussian) => gaussian.error(level, n),
-            Mechanism::TruncatedDiscreteLaplace(laplace) => laplace.error(level, n),
-            Mechanism::TruncatedDiscreteGaussian(gaussian) => gaussian.error(level, n),
-            Mechanism::Staircase(staircase) => staircase.error(level, n),
-            Mechanism::Skellam(skellam) => skellam.error(level, n),
-            Mechanism::NegativeBinomialShares(shares) => shares.error(level, n),
-        }?;
+        let bound = mechanism.0.error(level, n)?;
         // SAFETY: as promised by the caller.
         unsafe { write("error", error, bound) }
     })
@@ -423,11 +370,9 @@ pub unsafe extern "C" fn dpnoise_mechanism_error(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpnoise_mechanism_radius(mechanism: dpnoise_mechanism, n: usize, radius: *mut u64) -> Status {
     run(|| {
-        let bound = match &*get::<Mechanism>("mechanism", mechanism)? {
-            Mechanism::TruncatedDiscreteLaplace(laplace) => laplace.radius(),
-            Mechanism::TruncatedDiscreteGaussian(gaussian) => gaussian.radius(n)?,
-            _ => return Err(wrong_kind("bounded noise", "noise without a bound")),
-        };
+        let bound = get::<Mechanism>("mechanism", mechanism)?.0.radius(n)?;
+        let wrong = "mechanism must be one for bounded noise, got one for noise without a bound";
+        let bound = bound.ok_or_else(|| Failure::new(Status::Handle, wrong))?;
         // SAFETY: as promised by the caller.
         unsafe { write("radius", radius, bound) }
     })
@@ -438,22 +383,32 @@ fn grid(granularity: f64) -> Option<f64> {
     (granularity != 0.0).then_some(granularity)
 }
 
-fn release<P: Calibration<V>, V: Numbers>(
-    mechanism: &Additive<P, V>,
-    values: &mut [V::Value],
+/// Hands out the mechanism that `make` makes.
+///
+/// # Safety
+/// `out` points to a handle.
+unsafe fn mechanism<M: Into<mechanisms::Noise>>(
+    out: *mut dpnoise_mechanism,
+    make: impl FnOnce() -> Result<M, Error>,
+) -> Status {
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, || Ok(Mechanism(make()?.into()))) })
+}
+
+fn release<'a>(
+    mechanism: dpnoise_mechanism,
+    values: impl Into<Values<'a>>,
     threads: u32,
     generator: dpnoise_generator,
 ) -> Outcome {
+    let mechanism = get::<Mechanism>("mechanism", mechanism)?;
     let released = match given(generator, threads)? {
-        None => mechanism.release(values, threads as usize),
-        Some(generator) => mechanism.release_with(values, &mut *generator.lock()?),
+        None => mechanism.0.release(values, threads as usize),
+        Some(generator) => mechanism.0.release_with(values, &mut *generator.lock()?),
     };
     released.map_err(|error| match error {
         Error::Data { problem, .. } => Error::data("values", problem).into(), // it is x there
+        Error::Parameter { parameter: "mechanism", .. } => Failure::new(Status::Handle, error.to_string()),
         error => error.into(),
     })
-}
-
-fn wrong_kind(wanted: &str, found: &str) -> Failure {
-    Failure::new(Status::Handle, format!("mechanism must be one for {wanted}, got one for {found}"))
 }

@@ -10,6 +10,7 @@ mod allocations;
 mod arguments;
 mod calls;
 mod header;
+mod mechanisms;
 mod outputs;
 mod threads;
 

@@ -3,6 +3,8 @@
 use dpnoise::*;
 
 use crate::arguments::{Arguments, CANARY, Kind, Wrong, checked};
+use crate::mechanisms::MECHANISMS;
+use crate::outputs::EXAMPLE;
 use crate::{ANSWERS, Generator, free, made, message, protocol};
 
 const TEXTS: &str = "count_mean_sketch";
@@ -157,7 +159,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 48] = [
+const CALLS: &[(&str, Call)] = &[
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -395,33 +397,6 @@ const CALLS: [(&str, Call); 48] = [
         let pointer = arguments.write("out", &mut out);
         dpnoise_sampler_fill(sampler, 1, generator, pointer, arguments.length("n", 3))
     }),
-    ("dpnoise_laplace_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_laplace_mechanism(1.0, 1.0, 0.25, out) })
-    }),
-    ("dpnoise_gaussian_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_gaussian_mechanism(1.0, 1e-6, 1.0, 0.0, out) })
-    }),
-    ("dpnoise_discrete_laplace_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_discrete_laplace_mechanism(1.0, 1, out) })
-    }),
-    ("dpnoise_discrete_gaussian_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_discrete_gaussian_mechanism(1.0, 1e-6, 1.0, out) })
-    }),
-    ("dpnoise_truncated_discrete_laplace_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_truncated_discrete_laplace_mechanism(1.0, 1e-6, 1, out) })
-    }),
-    ("dpnoise_truncated_discrete_gaussian_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_truncated_discrete_gaussian_mechanism(1.0, 1e-6, 1.0, out) })
-    }),
-    ("dpnoise_staircase_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_staircase_mechanism(1.0, 3, out) })
-    }),
-    ("dpnoise_skellam_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_skellam_mechanism(1.0, 0.1, 1, 3, out) })
-    }),
-    ("dpnoise_negative_binomial_shares_mechanism", |_, arguments| {
-        making(arguments, |_, out| unsafe { dpnoise_negative_binomial_shares_mechanism(1.0, 1, 3, out) })
-    }),
     ("dpnoise_mechanism_radius", |objects, arguments| unsafe {
         let mut radius = [u64::MAX];
         let mechanism = arguments.handle("mechanism", objects.bounded);
@@ -442,8 +417,15 @@ fn error_of(objects: &Objects, arguments: &mut Arguments) -> Status {
     unsafe { dpnoise_mechanism_error(mechanism, 0.95, 3, arguments.write("error", &mut error)) }
 }
 
-fn every_call() -> impl Iterator<Item = (&'static str, Call)> {
-    CALLS.into_iter().chain([("dpnoise_mechanism_error", error_of as Call)])
+type AnyCall = Box<dyn Fn(&Objects, &mut Arguments) -> Status>;
+
+fn every_call() -> impl Iterator<Item = (&'static str, AnyCall)> {
+    let others = CALLS.iter().copied().chain([("dpnoise_mechanism_error", error_of as Call)]);
+    let others = others.map(|(name, call)| (name, Box::new(call) as AnyCall));
+    let mechanisms = MECHANISMS.iter().map(|&(name, make)| -> (_, AnyCall) {
+        (name, Box::new(move |_, arguments| making(arguments, |_, out| make(&EXAMPLE, out))))
+    });
+    others.chain(mechanisms)
 }
 
 /// The bytes of an accumulator.

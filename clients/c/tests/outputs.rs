@@ -3,10 +3,7 @@
 use std::sync::LazyLock;
 
 use dpnoise::*;
-use dpnoise_core::mechanisms::{
-    DiscreteGaussian, Gaussian, Laplace, Method, NegativeBinomialShares, Skellam, Staircase, TruncatedDiscreteGaussian,
-    TruncatedDiscreteLaplace,
-};
+use dpnoise_core::mechanisms::{Laplace, Noise};
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::ScriptedRng;
 use dpnoise_core::samplers::{self, Sampler, TableNoise};
@@ -14,6 +11,7 @@ use serde_json::Value;
 
 use crate::arguments::CANARY;
 use crate::calls::state;
+use crate::mechanisms::{MECHANISMS, Numbers};
 use crate::{Generator, free, made, message, protocol};
 
 /// An entry of tests/vectors/local.json.
@@ -183,33 +181,38 @@ fn the_noise_is_that_of_the_core() {
     let laplace = made(|out| unsafe { dpnoise_laplace_mechanism(0.5, 2.0, 0.25, out) });
     assert_eq!(released(laplace, [37.25, -1.0], &random), expected);
 
-    let mut expected = [37.25, -1.0];
-    let core = Gaussian::new(0.5, 1e-6, 2.0, Method::Analytic, None).unwrap();
-    core.release_with(&mut expected, &mut script()).unwrap();
-    let gaussian = made(|out| unsafe { dpnoise_gaussian_mechanism(0.5, 1e-6, 2.0, 0.0, out) });
-    assert_eq!(released(gaussian, [37.25, -1.0], &random), expected);
+    [sampler, truncated, laplace].into_iter().for_each(free);
+}
 
-    let mut expected = [37, i64::MAX];
-    DiscreteGaussian::new(0.5, 1e-6, 2.0).unwrap().release_with(&mut expected, &mut script()).unwrap();
-    let discrete = made(|out| unsafe { dpnoise_discrete_gaussian_mechanism(0.5, 1e-6, 2.0, out) });
-    assert_eq!(released_integers(discrete, &random), expected);
+/// The numbers of the core's examples.
+pub(crate) const EXAMPLE: Numbers =
+    Numbers { epsilon: 0.5, delta: 0.01, sensitivity: 1.0, whole: 1, granularity: 0.0, parties: 3 };
 
-    let mut expected = [37, i64::MAX];
-    let core = TruncatedDiscreteLaplace::new(0.5, 1e-6, 2).unwrap();
-    core.release_with(&mut expected, &mut script()).unwrap();
-    let bounded_laplace = made(|out| unsafe { dpnoise_truncated_discrete_laplace_mechanism(0.5, 1e-6, 2, out) });
-    assert_eq!(released_integers(bounded_laplace, &random), expected);
-    assert_eq!(radius(bounded_laplace), (Status::Ok, core.radius()));
-
-    let mut expected = [37, i64::MAX];
-    let core = TruncatedDiscreteGaussian::new(0.5, 1e-6, 2.0).unwrap();
-    core.release_with(&mut expected, &mut script()).unwrap();
-    let bounded = made(|out| unsafe { dpnoise_truncated_discrete_gaussian_mechanism(0.5, 1e-6, 2.0, out) });
-    assert_eq!(released_integers(bounded, &random), expected);
-    assert_eq!(radius(bounded), (Status::Ok, core.radius(2).unwrap()));
-    assert_eq!(radius(discrete), (Status::Handle, 0));
+#[test]
+fn mechanisms_are_those_of_the_core() {
+    let random: Vec<u8> = (0..=255).cycle().take(1 << 14).collect();
+    let functions = Noise::KINDS.iter().map(|kind| format!("dpnoise_{}_mechanism", kind.name));
+    assert!(
+        functions.eq(MECHANISMS.iter().map(|(function, _)| *function)),
+        "tests/mechanisms.rs lacks a kind of noise"
+    );
+    for (kind, (function, make)) in Noise::KINDS.iter().zip(MECHANISMS) {
+        let (core, mechanism) = (kind.example().unwrap(), made(|out| make(&EXAMPLE, out)));
+        let script = &mut ScriptedRng::new(random.clone());
+        if core.takes_integers() {
+            let mut expected = [37, i64::MAX];
+            core.release_with(&mut expected[..], script).unwrap();
+            assert_eq!(released_integers(mechanism, &random), expected, "{function}");
+        } else {
+            let mut expected = [37.25, -1.0];
+            core.release_with(&mut expected[..], script).unwrap();
+            assert_eq!(released(mechanism, [37.25, -1.0], &random), expected, "{function}");
+        }
+        let expected = core.radius(2).unwrap().map_or((Status::Handle, 0), |bound| (Status::Ok, bound));
+        assert_eq!(radius(mechanism), expected, "{function}");
+        free(mechanism);
+    }
     assert_eq!(message(), "mechanism must be one for bounded noise, got one for noise without a bound");
-    [sampler, truncated, laplace, gaussian, discrete, bounded_laplace, bounded].into_iter().for_each(free);
 }
 
 /// A call that makes something.
@@ -235,18 +238,6 @@ fn noise_of_tables_is_that_of_the_core() {
         free(handle);
     }
 
-    let mut expected = [[37, i64::MAX]; 3];
-    let [staircase, skellam, shares] = &mut expected;
-    Staircase::new(2.0, 1).unwrap().release_with(staircase, &mut script()).unwrap();
-    Skellam::new(2.0, 1e-6, 1, 3).unwrap().release_with(skellam, &mut script()).unwrap();
-    NegativeBinomialShares::new(2.0, 1, 3).unwrap().release_with(shares, &mut script()).unwrap();
-    let mechanisms = [
-        made(|out| unsafe { dpnoise_staircase_mechanism(2.0, 1, out) }),
-        made(|out| unsafe { dpnoise_skellam_mechanism(2.0, 1e-6, 1, 3, out) }),
-        made(|out| unsafe { dpnoise_negative_binomial_shares_mechanism(2.0, 1, 3, out) }),
-    ];
-    assert_eq!(mechanisms.map(|mechanism| released_integers(mechanism, &random)), expected);
-    mechanisms.into_iter().for_each(free);
     let calls: [(Making, &str); 5] = [
         (|out| unsafe { dpnoise_skellam_sampler(0.0, out) }, "mu must be a rational number"),
         (|out| unsafe { dpnoise_staircase_sampler(-1.0, 1, 1, out) }, "epsilon must be a rational number"),
@@ -324,21 +315,14 @@ fn values_are_zero_after_a_release_that_failed() {
 
 #[test]
 fn the_error_of_any_number_of_values_can_be_asked() {
-    let mechanisms = unsafe {
-        [
-            made(|out| dpnoise_laplace_mechanism(1.0, 1.0, 0.0, out)),
-            made(|out| dpnoise_gaussian_mechanism(1.0, 1e-6, 1.0, 0.0, out)),
-            made(|out| dpnoise_discrete_laplace_mechanism(1.0, 1, out)),
-            made(|out| dpnoise_discrete_gaussian_mechanism(1.0, 1e-6, 2.5, out)),
-        ]
-    };
-    for mechanism in mechanisms {
+    for (name, make) in MECHANISMS {
+        let mechanism = made(|out| make(&EXAMPLE, out));
         let mut last = 0.0;
         for n in [0, 1, 1 << 20, usize::MAX >> 1, usize::MAX] {
             let mut error = f64::NAN;
             match unsafe { dpnoise_mechanism_error(mechanism, 0.95, n, &raw mut error) } {
-                Status::Ok => assert!(error >= last, "{n}"),
-                status => assert_eq!(status, Status::Parameter, "{n}: {}", message()),
+                Status::Ok => assert!(error >= last, "{name} {n}"),
+                status => assert_eq!(status, Status::Parameter, "{name} {n}: {}", message()),
             }
             last = error.max(last);
         }

@@ -9,7 +9,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
-from dpnoise.mechanisms._noise import IntegerNoise, RealNoise
+from dpnoise.mechanisms._noise import IntegerNoise, RealNoise, native
 
 
 class GaussianPrivacy(Mechanism):
@@ -171,13 +171,13 @@ class Gaussian(GaussianPrivacy, RealNoise):
             raise ParameterError('method must be "analytic" when rho is given, got "classical"')
         self._method = method
         check_given(epsilon, delta, rho)
-        self._native = _native.Additive(
+        self._native = native(
             "gaussian",
             epsilon=epsilon,
             delta=delta,
             rho=rho,
             sensitivity=sensitivity,
-            classical=method == "classical",
+            method=method,
             granularity=granularity,
         )
 
@@ -248,9 +248,7 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
         rho: float | None = None,
     ) -> None:
         check_given(epsilon, delta, rho)
-        self._native = _native.Additive(
-            "discrete_gaussian", epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity
-        )
+        self._native = native("discrete_gaussian", epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity)
 
     def _loss(self) -> PrivacyLoss:
         return DiscreteGaussianLoss(self.scale, self.sensitivity)

@@ -206,6 +206,11 @@ class IntegerNoise(Noise):
         return like(x, values)
 
 
+def native(kind: str, **arguments: float | str | None) -> _native.Additive:
+    """Make a native mechanism of a kind whose parameters take each other's place: None is for one that does not."""
+    return _native.Additive(kind, **{name: value for name, value in arguments.items() if value is not None})
+
+
 def checked_sensitivity(sensitivity: int) -> int:
     """Return a positive integer below 2**63; refuse everything else."""
     if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
 from dpnoise.mechanisms._mechanism import COUNTS
-from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
+from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity, native
 
 
 class TruncatedNoise(IntegerNoise):
@@ -83,7 +82,7 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
     ) -> None:
         _check_given(delta, radius=radius)
         whole = checked_sensitivity(sensitivity)
-        self._native = _native.Additive(
+        self._native = native(
             "truncated_discrete_laplace", epsilon=epsilon, delta=delta, sensitivity=whole, radius=radius
         )
 
@@ -145,7 +144,7 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
     ) -> None:
         _check_given(delta, scale=scale, radius=radius)
         self._by_delta = delta is not None
-        self._native = _native.Additive(
+        self._native = native(
             "truncated_discrete_gaussian",
             epsilon=epsilon,
             delta=delta,

@@ -1,4 +1,4 @@
-//! The parameters of protocols as data, from which constructors by name, the Python package, the command
+//! The parameters of protocols and of mechanisms as data, from which constructors by name, the Python package, the command
 //! line and tests follow.
 
 use crate::error::Error;
@@ -14,6 +14,18 @@ pub enum Argument {
     Word(&'static str),
 }
 
+impl From<u64> for Argument {
+    fn from(integer: u64) -> Self {
+        Self::Integer(integer)
+    }
+}
+
+impl From<f64> for Argument {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
 /// What a parameter may be. The constructor checks its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParameterKind {
@@ -25,6 +37,10 @@ pub enum ParameterKind {
     Delta,
     /// A probability.
     Probability,
+    /// A bound on how much values change: a number of another type is rounded up.
+    Sensitivity,
+    /// Any other number.
+    Number,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -36,11 +52,13 @@ pub enum DefaultValue {
     Required,
     /// What makes estimates the most accurate.
     MostAccurate,
+    /// Nothing: it takes the place of others, or of what suits them. It is not in the example.
+    Absent,
     /// This value.
     Is(Argument),
 }
 
-/// A parameter of the constructor of a protocol.
+/// A parameter of the constructor of a protocol or a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// The name, in all languages.
@@ -93,6 +111,11 @@ impl Parameter {
         Self { default: DefaultValue::MostAccurate, ..self }
     }
 
+    /// The same parameter, which may be left out, as it is in the example.
+    pub(crate) const fn or_absent(self) -> Self {
+        Self { default: DefaultValue::Absent, ..self }
+    }
+
     /// What the parameter may be, for errors.
     #[must_use]
     pub fn allowed(&self) -> String {
@@ -107,7 +130,8 @@ impl Parameter {
 
 /// The arguments of the example that tests use.
 pub(crate) fn examples(parameters: &[Parameter]) -> Vec<(&'static str, Argument)> {
-    parameters.iter().map(|parameter| (parameter.name, parameter.example)).collect()
+    let given = parameters.iter().filter(|parameter| parameter.default != DefaultValue::Absent);
+    given.map(|parameter| (parameter.name, parameter.example)).collect()
 }
 
 /// Arguments by name, for some parameters.
@@ -143,9 +167,14 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn real(&self, name: &'static str) -> Result<f64, Error> {
+        self.optional_real(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// A real number that need not be given.
+    pub(crate) fn optional_real(&self, name: &'static str) -> Result<Option<f64>, Error> {
         match self.value(name) {
-            None => Err(missing(name)),
-            Some(Argument::Real(real)) => Ok(real),
+            None => Ok(None),
+            Some(Argument::Real(real)) => Ok(Some(real)),
             Some(other) => Err(of_another_kind(name, other, "a real number")),
         }
     }
@@ -162,8 +191,14 @@ impl<'a> Arguments<'a> {
         let given = self.given.iter().find(|given| given.0 == name).map(|given| given.1);
         given.or_else(|| match self.parameters.iter().find(|parameter| parameter.name == name)?.default {
             DefaultValue::Is(value) => Some(value),
-            DefaultValue::Required | DefaultValue::MostAccurate => None,
+            DefaultValue::Required | DefaultValue::MostAccurate | DefaultValue::Absent => None,
         })
+    }
+
+    /// Checks that a parameter is left out where another one takes its place.
+    pub(crate) fn without(&self, name: &'static str, other: &str) -> Result<(), Error> {
+        self.value(name)
+            .map_or(Ok(()), |_| Err(Error::parameter(name, "both", format!("left out where {other} is given"))))
     }
 }
 

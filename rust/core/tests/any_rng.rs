@@ -5,7 +5,7 @@ use core::fmt;
 use chacha20::ChaCha20Rng;
 use dpnoise_core::Error;
 use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedUnaryEncoding, Protocol, Values};
-use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
+use dpnoise_core::mechanisms::{self, Laplace, Noise};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
 use dpnoise_core::samplers::{Bernoulli, DiscreteLaplace, GridNoise, INTEGER_NOISE, Sampler};
@@ -33,10 +33,15 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
     Bernoulli::new(0.5).unwrap().fill_with(&mut coins, rng).unwrap();
     keep(&coins);
 
-    Laplace::new(1.0, 1.0, None).unwrap().release_with(&mut reals, rng).unwrap();
-    keep(&reals);
-    Gaussian::new(1.0, 1e-6, 1.0, Method::Analytic, None).unwrap().release_with(&mut reals, rng).unwrap();
-    keep(&reals);
+    for noise in Noise::KINDS.iter().map(|info| info.example().unwrap()) {
+        let values = if noise.takes_integers() {
+            mechanisms::Values::Integers(&mut integers)
+        } else {
+            mechanisms::Values::Reals(&mut reals)
+        };
+        noise.release_with(values, rng).unwrap();
+        keep(&(reals, integers));
+    }
 
     let encoding = Protocol::from(OptimizedUnaryEncoding::new(1024, 1.0).unwrap());
     encoding.perturb_with(Values::Integers(&[7; COUNT]), &mut reports, rng).unwrap();

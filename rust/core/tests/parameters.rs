@@ -4,7 +4,7 @@ use dpnoise_core::Error;
 use dpnoise_core::arguments::{Argument, DefaultValue, Parameter, ParameterKind};
 use dpnoise_core::calibration::SampleAndThreshold;
 use dpnoise_core::local::{Accumulator, Estimate, FamilyInfo, Protocol, Remembering, ValueKind, Values};
-use dpnoise_core::mechanisms::{self, Method};
+use dpnoise_core::mechanisms::{self, Noise, NoiseInfo};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Relation, Scale};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Bernoulli, GridNoise, INTEGER_NOISE, Sampler, Symmetric, TableNoise};
@@ -71,25 +71,30 @@ fn arguments(parameter: &Parameter) -> BoxedStrategy<Argument> {
                 .prop_map(Argument::Integer)
                 .boxed()
         }
-        ParameterKind::Epsilon | ParameterKind::Delta | ParameterKind::Probability => {
-            doubles().prop_map(Argument::Real).boxed()
-        }
         ParameterKind::Word(words) => prop::sample::select(words).prop_map(Argument::Word).boxed(),
+        _ => doubles().prop_map(Argument::Real).boxed(),
     };
     prop_oneof![Just(parameter.example), any].boxed()
 }
 
-/// Any arguments for a family, optional ones sometimes left out.
+/// Any arguments for these parameters, optional ones sometimes left out.
+fn given(parameters: &'static [Parameter]) -> impl Strategy<Value = Vec<(&'static str, Argument)>> {
+    let given = parameters.iter().map(|parameter| {
+        let required = parameter.default == DefaultValue::Required;
+        let present = if required { Just(true).boxed() } else { any::<bool>().boxed() };
+        (present, arguments(parameter)).prop_map(|(present, value)| present.then_some((parameter.name, value)))
+    });
+    given.collect::<Vec<_>>().prop_map(|given| given.into_iter().flatten().collect())
+}
+
+/// Any arguments for a family.
 fn families() -> impl Strategy<Value = (FamilyInfo, Vec<(&'static str, Argument)>)> {
-    prop::sample::select(Protocol::FAMILIES).prop_flat_map(|info| {
-        let given = info.parameters.iter().map(|parameter| {
-            let required = parameter.default == DefaultValue::Required;
-            let present = if required { Just(true).boxed() } else { any::<bool>().boxed() };
-            (present, arguments(parameter)).prop_map(|(present, value)| present.then_some((parameter.name, value)))
-        });
-        let given = given.collect::<Vec<_>>().prop_map(|given| given.into_iter().flatten().collect());
-        (Just(info), given)
-    })
+    prop::sample::select(Protocol::FAMILIES).prop_flat_map(|info| (Just(info), given(info.parameters)))
+}
+
+/// Any arguments for a mechanism that adds noise.
+fn noise() -> impl Strategy<Value = (NoiseInfo, Vec<(&'static str, Argument)>)> {
+    prop::sample::select(Noise::KINDS).prop_flat_map(|info| (Just(info), given(info.parameters)))
 }
 
 /// Reports on values of every kind.
@@ -193,48 +198,34 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn mechanisms_work_or_are_refused(
-        epsilon in doubles(), sensitivity in doubles(), granularity in prop::option::of(doubles()),
-        whole in any::<u64>(), x in doubles(), n in any::<i64>(), part in 0.0..1.0,
-    ) {
+    fn an_epsilon_is_positive_and_finite(epsilon in doubles()) {
         prop_assert_eq!(Epsilon::new(epsilon).is_ok(), epsilon > 0.0 && epsilon.is_finite());
-        let rng = || SeededRng::new(1).unwrap();
-        let laplace = mechanisms::Laplace::new(epsilon, sensitivity, granularity);
-        prop_assert!(laplace.is_ok() || is_refusal(&laplace));
-        if let Ok(laplace) = laplace {
-            let mut values = [x; 3];
-            let released = laplace.release_with(&mut values, &mut rng());
-            // With an epsilon near 2^-40 the rounding of further values takes more noise than there is.
-            let noise = laplace.noise(3);
-            prop_assert!(noise.is_ok() || is_refusal(&noise) && epsilon < 2f64.powi(-38));
-            prop_assert_eq!(released.is_ok(), noise.is_ok() && x.is_finite(), "{:?}", released);
-            prop_assert!(released.is_err() || values.iter().all(|value| !value.is_nan()));
-        }
-        let gaussian = mechanisms::Gaussian::new(epsilon, part, sensitivity, Method::Analytic, granularity);
-        let concentrated = mechanisms::Gaussian::with_rho(epsilon, Some(part), sensitivity, granularity);
-        for gaussian in [gaussian, concentrated] {
-            prop_assert!(gaussian.is_ok() || is_refusal(&gaussian));
-            if let Ok(gaussian) = gaussian {
-                let released = gaussian.release_with(&mut [x; 3], &mut rng());
-                prop_assert!(released.is_ok() || !x.is_finite() || gaussian.noise(3).is_err());
-            }
-        }
-        for made in [
-            mechanisms::DiscreteGaussian::new(epsilon, part, sensitivity),
-            mechanisms::DiscreteGaussian::with_rho(epsilon, None, sensitivity),
-        ] {
-            prop_assert!(made.is_ok() || is_refusal(&made));
-            if let Ok(gaussian) = made {
-                let released = gaussian.release_with(&mut [n, i64::MIN, i64::MAX], &mut rng());
-                prop_assert!(released.is_ok() || is_refusal(&released));
-            }
-        }
-        for sensitivity in [1, whole] {
-            let discrete = mechanisms::DiscreteLaplace::new(epsilon, sensitivity);
-            prop_assert!(discrete.is_ok() || is_refusal(&discrete));
-            if let Ok(discrete) = discrete {
-                discrete.release_with(&mut [n, i64::MIN, i64::MAX], &mut rng()).unwrap();
-            }
+    }
+}
+
+proptest! {
+    // Some kinds take a second to make.
+    #![proptest_config(ProptestConfig {
+        cases: 3 * ProptestConfig::default().cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_mechanism_with_any_arguments_works_or_is_refused((info, given) in noise(), x in doubles(), n in any::<i64>()) {
+        let made = Noise::new(info.name, &given);
+        prop_assert!(made.is_ok() || is_refusal(&made), "{:?}", made);
+        if let Ok(noise) = made {
+            let (mut reals, mut integers) = ([x; 3], [n, i64::MIN, i64::MAX]);
+            let is_whole = noise.takes_integers();
+            let values = if is_whole { mechanisms::Values::Integers(&mut integers) } else { mechanisms::Values::Reals(&mut reals) };
+            let released = noise.release_with(values, &mut SeededRng::new(1).unwrap());
+            let scale = noise.scale(3);
+            prop_assert!(scale.is_ok() || is_refusal(&scale));
+            // With an epsilon near 2^-40 the rounding of further values takes more Laplace noise than there is.
+            prop_assert!(scale.is_ok() || info.name != "laplace" || noise.guarantee().epsilon < Some(2f64.powi(-38)));
+            prop_assert_eq!(released.is_ok(), scale.is_ok() && (is_whole || x.is_finite()), "{:?}", released);
+            prop_assert!(released.is_err() || is_whole || !reals.iter().any(|value| value.is_nan()));
         }
     }
 }
@@ -293,21 +284,27 @@ fn the_example_of_every_family_works() {
 
 #[test]
 fn arguments_that_are_missing_or_unknown_are_refused() {
-    let message = |family: &str, given: &[(&str, Argument)]| Protocol::new(family, given).unwrap_err().to_string();
-    for info in Protocol::FAMILIES {
-        for parameter in info.parameters.iter().filter(|parameter| parameter.default == DefaultValue::Required) {
-            let others = info.parameters.iter().filter(|other| other.name != parameter.name);
-            let given: Vec<_> = others.map(|other| (other.name, other.example)).collect();
-            assert_eq!(message(info.name, &given), format!("{} must be given, got nothing", parameter.name));
-        }
-        for parameter in info.parameters {
+    let message = |family: &str, given: &[(&str, Argument)]| match Protocol::family(family) {
+        Ok(_) => Protocol::new(family, given).unwrap_err().to_string(),
+        Err(error) => Noise::new(family, given).err().unwrap_or(error).to_string(),
+    };
+    let families = Protocol::FAMILIES.iter().map(|info| (info.name, info.parameters));
+    for (name, parameters) in families.chain(Noise::KINDS.iter().map(|info| (info.name, info.parameters))) {
+        let example = |without: &Parameter| {
+            let others = parameters.iter().filter(|one| *one != without && one.default != DefaultValue::Absent);
+            others.map(|one| (one.name, one.example)).collect::<Vec<_>>()
+        };
+        for parameter in parameters {
+            let mut given = example(parameter);
+            if parameter.default == DefaultValue::Required {
+                assert_eq!(message(name, &given), format!("{} must be given, got nothing", parameter.name));
+            }
             let other = match parameter.example {
                 Argument::Integer(_) => Argument::Real(2.0),
                 Argument::Real(_) | Argument::Word(_) => Argument::Integer(2),
             };
-            let given =
-                info.parameters.iter().map(|one| (one.name, if one == parameter { other } else { one.example }));
-            let refused = message(info.name, &given.collect::<Vec<_>>());
+            given.push((parameter.name, other));
+            let refused = message(name, &given);
             assert!(refused.starts_with(&format!("{} must be ", parameter.name)), "{refused}");
         }
     }
@@ -315,8 +312,13 @@ fn arguments_that_are_missing_or_unknown_are_refused() {
     assert_eq!(unknown, "parameters must be epsilon, once, got k");
     let twice = message("duchi_mean", &[("epsilon", Argument::Real(1.0)); 2]);
     assert_eq!(twice, "parameters must be epsilon, once, got epsilon");
-    let family = message("duchi", &[]);
+    let family = Protocol::new("duchi", &[]).unwrap_err().to_string();
     assert!(family.starts_with("family must be one of randomized_response, ") && family.ends_with(", got \"duchi\""));
+    let kind = Noise::new("uniform", &[]).unwrap_err().to_string();
+    assert!(kind.starts_with("kind must be one of laplace, ") && kind.ends_with(", got \"uniform\""));
+    let both =
+        [("epsilon", 1.0), ("rho", 1.0), ("sensitivity", 1.0)].map(|(name, value)| (name, Argument::Real(value)));
+    assert_eq!(message("discrete_gaussian", &both), "epsilon must be left out where rho is given, got both");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! The arguments of protocols, by name.
+//! The arguments of protocols and of mechanisms, by name.
 
 use dpnoise_core::Error;
 use dpnoise_core::arguments::{Argument, DefaultValue, Parameter, ParameterKind};
@@ -8,7 +8,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
 use crate::errors::to_py;
-use crate::numbers::{integer, real, real_down};
+use crate::numbers::{integer, real, real_down, real_up};
 
 /// The arguments that `kind` of these parameters is made from; None is for what need not be given.
 pub(crate) fn given(
@@ -21,7 +21,7 @@ pub(crate) fn given(
         let name: PyBackedStr = name.extract()?;
         let known = parameters.iter().find(|parameter| parameter.name == &*name);
         let parameter = known.ok_or_else(|| PyTypeError::new_err(format!("{kind} takes no {name}")))?;
-        if !(value.is_none() && parameter.default == DefaultValue::MostAccurate) {
+        if !(value.is_none() && matches!(parameter.default, DefaultValue::MostAccurate | DefaultValue::Absent)) {
             given.push((parameter.name, argument(&value, parameter)?));
         }
     }
@@ -33,7 +33,8 @@ fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argumen
     Ok(match parameter.kind {
         ParameterKind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
         ParameterKind::Epsilon | ParameterKind::Delta => Argument::Real(real_down(value, name)?),
-        ParameterKind::Probability => Argument::Real(real(value, name)?),
+        ParameterKind::Sensitivity => Argument::Real(real_up(value, name)?),
+        ParameterKind::Probability | ParameterKind::Number => Argument::Real(real(value, name)?),
         ParameterKind::Word(words) => {
             let Ok(text) = value.cast::<PyString>() else {
                 return Err(PyTypeError::new_err(format!("{name} must be a str, got {}", value.get_type().name()?)));

@@ -441,7 +441,7 @@ fn local_families(py: Python<'_>) -> Vec<FamilyRow<'_>> {
         };
         let default = match parameter.default {
             DefaultValue::Is(value) => Some(value.into()),
-            DefaultValue::Required | DefaultValue::MostAccurate => None,
+            DefaultValue::Required | DefaultValue::MostAccurate | DefaultValue::Absent => None,
         };
         let required = parameter.default == DefaultValue::Required;
         (parameter.name, kind, required, default, parameter.example.into(), parameter.help)

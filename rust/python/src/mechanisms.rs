@@ -1,54 +1,23 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{
-    self, Calibration, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, NegativeBinomialShares, Numbers,
-    Skellam, Staircase, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace,
-};
+use dpnoise_core::mechanisms::{self, Noise, Number, Values};
 use dpnoise_core::params::Relation;
+use dpnoise_core::rng::SecureRng;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::arguments::{self, Value};
 use crate::errors::to_py;
-use crate::numbers::{integer, optional, real, real_down, real_up};
+use crate::numbers::{optional, real, real_down};
 use crate::runtime::Threads;
-use crate::samplers::{Dtype, RADIUS};
+use crate::samplers::Dtype;
 use crate::{buffers, hazmat, runtime};
 
 /// A mechanism that adds noise to every value.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct Additive(pub(crate) Kind);
-
-pub(crate) enum Kind {
-    Laplace(Laplace),
-    Gaussian(Gaussian),
-    DiscreteLaplace(DiscreteLaplace),
-    DiscreteGaussian(DiscreteGaussian),
-    TruncatedDiscreteLaplace(TruncatedDiscreteLaplace),
-    TruncatedDiscreteGaussian(TruncatedDiscreteGaussian),
-    Staircase(Staircase),
-    Skellam(Skellam),
-    NegativeBinomialShares(NegativeBinomialShares),
-}
-
-/// What all mechanisms have.
-macro_rules! of_any {
-    ($additive:expr, $mechanism:ident => $result:expr) => {
-        match &$additive.0 {
-            Kind::Laplace($mechanism) => $result,
-            Kind::Gaussian($mechanism) => $result,
-            Kind::DiscreteLaplace($mechanism) => $result,
-            Kind::DiscreteGaussian($mechanism) => $result,
-            Kind::TruncatedDiscreteLaplace($mechanism) => $result,
-            Kind::TruncatedDiscreteGaussian($mechanism) => $result,
-            Kind::Staircase($mechanism) => $result,
-            Kind::Skellam($mechanism) => $result,
-            Kind::NegativeBinomialShares($mechanism) => $result,
-        }
-    };
-}
-
-/// The numbers of parties.
-const PARTIES: &str = "an integer from 1 to 2**32";
+pub(crate) struct Additive(pub(crate) Noise);
 
 fn misfit() -> PyErr {
     PyTypeError::new_err("the mechanism is of another kind")
@@ -56,184 +25,76 @@ fn misfit() -> PyErr {
 
 #[pymethods]
 impl Additive {
-    /// The mechanism `kind`; a rho takes the place of the epsilon, which is `None` then.
+    /// The mechanism `kind` with these arguments; None is for what need not be given.
     #[new]
-    #[pyo3(signature = (
-        kind, *, epsilon, sensitivity, delta=None, rho=None, classical=false, granularity=None, scale=None, radius=None,
-        parties=None
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "they are named")]
-    fn new(
-        kind: &str,
-        epsilon: &Bound<'_, PyAny>,
-        sensitivity: &Bound<'_, PyAny>,
-        delta: Option<&Bound<'_, PyAny>>,
-        rho: Option<&Bound<'_, PyAny>>,
-        classical: bool,
-        granularity: Option<&Bound<'_, PyAny>>,
-        scale: Option<&Bound<'_, PyAny>>,
-        radius: Option<&Bound<'_, PyAny>>,
-        parties: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let epsilon = if rho.is_none() { Some(real_down(epsilon, "epsilon")?) } else { None };
-        let rho = rho.map(|rho| real_down(rho, "rho")).transpose()?;
-        let delta = delta.map(|delta| real_down(delta, "delta")).transpose()?;
-        let scale = optional(scale, "scale")?;
-        let radius = radius.map(|radius| integer(radius, "radius", RADIUS)).transpose()?;
-        let parties = parties.map(|parties| integer(parties, "parties", PARTIES)).transpose()?;
-        let whole = || sensitivity.extract::<u64>();
-        let sensitivity = || real_up(sensitivity, "sensitivity");
-        let granularity = || optional(granularity, "granularity");
-        let method = if classical { Method::Classical } else { Method::Analytic };
-        match (kind, epsilon, delta, rho) {
-            ("laplace", Some(epsilon), None, None) => {
-                Laplace::new(epsilon, sensitivity()?, granularity()?).map(Kind::Laplace)
-            }
-            ("gaussian", Some(epsilon), Some(delta), None) => {
-                Gaussian::new(epsilon, delta, sensitivity()?, method, granularity()?).map(Kind::Gaussian)
-            }
-            ("gaussian", None, delta, Some(rho)) => {
-                Gaussian::with_rho(rho, delta, sensitivity()?, granularity()?).map(Kind::Gaussian)
-            }
-            ("discrete_gaussian", Some(epsilon), Some(delta), None) => {
-                DiscreteGaussian::new(epsilon, delta, sensitivity()?).map(Kind::DiscreteGaussian)
-            }
-            ("discrete_gaussian", None, delta, Some(rho)) => {
-                DiscreteGaussian::with_rho(rho, delta, sensitivity()?).map(Kind::DiscreteGaussian)
-            }
-            ("truncated_discrete_gaussian", Some(epsilon), Some(delta), None) => {
-                TruncatedDiscreteGaussian::new(epsilon, delta, sensitivity()?).map(Kind::TruncatedDiscreteGaussian)
-            }
-            ("truncated_discrete_gaussian", Some(epsilon), None, None) => {
-                let (scale, radius) = scale.zip(radius).ok_or_else(misfit)?;
-                TruncatedDiscreteGaussian::with_radius(epsilon, scale, radius, sensitivity()?)
-                    .map(Kind::TruncatedDiscreteGaussian)
-            }
-            ("discrete_laplace", Some(epsilon), None, None) => {
-                DiscreteLaplace::new(epsilon, whole()?).map(Kind::DiscreteLaplace)
-            }
-            ("truncated_discrete_laplace", Some(epsilon), Some(delta), None) => {
-                TruncatedDiscreteLaplace::new(epsilon, delta, whole()?).map(Kind::TruncatedDiscreteLaplace)
-            }
-            ("truncated_discrete_laplace", Some(epsilon), None, None) => {
-                TruncatedDiscreteLaplace::with_radius(epsilon, radius.ok_or_else(misfit)?, whole()?)
-                    .map(Kind::TruncatedDiscreteLaplace)
-            }
-            ("staircase", Some(epsilon), None, None) => Staircase::new(epsilon, whole()?).map(Kind::Staircase),
-            ("skellam", Some(epsilon), Some(delta), None) => {
-                Skellam::new(epsilon, delta, whole()?, parties.ok_or_else(misfit)?).map(Kind::Skellam)
-            }
-            ("negative_binomial_shares", Some(epsilon), None, None) => {
-                NegativeBinomialShares::new(epsilon, whole()?, parties.ok_or_else(misfit)?)
-                    .map(Kind::NegativeBinomialShares)
-            }
-            _ => return Err(misfit()),
-        }
-        .map(Self)
-        .map_err(to_py)
+    #[pyo3(signature = (kind, **arguments))]
+    fn new(kind: &str, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let parameters = Noise::kind(kind).map_err(to_py)?.parameters;
+        Noise::new(kind, &arguments::given(kind, parameters, arguments)?).map(Self).map_err(to_py)
     }
 
     #[getter]
     fn epsilon(&self) -> Option<f64> {
-        match &self.0 {
-            Kind::Laplace(laplace) => Some(laplace.epsilon()),
-            Kind::DiscreteLaplace(laplace) => Some(laplace.epsilon()),
-            Kind::Gaussian(gaussian) => gaussian.epsilon(),
-            Kind::DiscreteGaussian(gaussian) => gaussian.epsilon(),
-            Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.epsilon()),
-            Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.epsilon()),
-            Kind::Staircase(staircase) => Some(staircase.epsilon()),
-            Kind::Skellam(skellam) => Some(skellam.epsilon()),
-            Kind::NegativeBinomialShares(shares) => Some(shares.epsilon()),
-        }
+        self.0.guarantee().epsilon
     }
 
     #[getter]
     fn delta(&self) -> Option<f64> {
-        match &self.0 {
-            Kind::Laplace(_) | Kind::DiscreteLaplace(_) | Kind::Staircase(_) | Kind::NegativeBinomialShares(_) => {
-                Some(0.0)
-            }
-            Kind::Gaussian(gaussian) => gaussian.delta(),
-            Kind::DiscreteGaussian(gaussian) => gaussian.delta(),
-            Kind::TruncatedDiscreteLaplace(laplace) => Some(laplace.delta()),
-            Kind::TruncatedDiscreteGaussian(gaussian) => Some(gaussian.delta()),
-            Kind::Skellam(skellam) => Some(skellam.delta()),
-        }
+        self.0.guarantee().delta
     }
 
     #[getter]
     fn rho(&self) -> Option<f64> {
-        match &self.0 {
-            Kind::Gaussian(gaussian) => gaussian.rho(),
-            Kind::DiscreteGaussian(gaussian) => gaussian.rho(),
-            _ => None,
-        }
+        self.0.guarantee().rho
     }
 
     #[getter]
-    fn sensitivity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        of_any!(self, mechanism => Ok(mechanism.sensitivity().into_pyobject(py)?.into_any()))
-    }
-
-    #[getter]
-    fn granularity(&self) -> f64 {
-        of_any!(self, mechanism => mechanism.granularity())
-    }
-
-    #[getter]
-    fn scale(&self) -> f64 {
-        of_any!(self, mechanism => mechanism.scale())
+    fn sensitivity(&self) -> Value {
+        self.0.sensitivity().into()
     }
 
     #[getter]
     fn multiplier(&self) -> PyResult<f64> {
-        if let Kind::Gaussian(gaussian) = &self.0 { Ok(gaussian.multiplier()) } else { Err(misfit()) }
+        if let Noise::Gaussian(gaussian) = &self.0 { Ok(gaussian.multiplier()) } else { Err(misfit()) }
+    }
+
+    #[getter]
+    fn granularity(&self) -> PyResult<f64> {
+        self.granularity_for(1)
+    }
+
+    #[getter]
+    fn scale(&self) -> PyResult<f64> {
+        self.scale_for(1)
     }
 
     fn granularity_for(&self, count: usize) -> PyResult<f64> {
-        of_any!(self, mechanism => mechanism.noise(count).map(|noise| noise.granularity())).map_err(to_py)
+        self.0.granularity(count).map_err(to_py)
     }
 
     fn scale_for(&self, count: usize) -> PyResult<f64> {
-        of_any!(self, mechanism => mechanism.noise(count).map(|noise| noise.real_scale())).map_err(to_py)
+        self.0.scale(count).map_err(to_py)
     }
 
     /// The largest magnitude of truncated noise.
     fn radius_for(&self, count: usize) -> PyResult<Option<u64>> {
-        of_any!(self, mechanism => mechanism.noise(count).map(|noise| noise.radius())).map_err(to_py)
+        self.0.radius(count).map_err(to_py)
     }
 
     fn error(&self, level: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
-        let level = real(level, "level")?;
-        of_any!(self, mechanism => mechanism.error(level, count)).map_err(to_py)
+        self.0.error(real(level, "level")?, count).map_err(to_py)
     }
 
     /// `count` is the number of values, or for shares of the parties that collude.
-    fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+    fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: u64) -> PyResult<f64> {
         let epsilon = real_down(epsilon, "epsilon")?;
-        match &self.0 {
-            Kind::Gaussian(gaussian) => gaussian.delta_for(epsilon, count),
-            Kind::DiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
-            Kind::TruncatedDiscreteGaussian(gaussian) => gaussian.delta_for(epsilon, count),
-            Kind::Skellam(skellam) => skellam.delta_for(epsilon, count as u64),
-            Kind::NegativeBinomialShares(shares) => shares.delta_for(epsilon, count as u64),
-            _ => return Err(misfit()),
-        }
-        .map_err(to_py)
+        self.0.delta_for(epsilon, count).map_err(to_py)
     }
 
     /// The same.
-    fn epsilon_for(&self, delta: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+    fn epsilon_for(&self, delta: &Bound<'_, PyAny>, count: u64) -> PyResult<f64> {
         let delta = real_down(delta, "delta")?;
-        match &self.0 {
-            Kind::Gaussian(gaussian) => gaussian.epsilon_for(delta, count),
-            Kind::DiscreteGaussian(gaussian) => gaussian.epsilon_for(delta, count),
-            Kind::Skellam(skellam) => skellam.epsilon_for(delta, count as u64),
-            Kind::NegativeBinomialShares(shares) => shares.epsilon_for(delta, count as u64),
-            _ => return Err(misfit()),
-        }
-        .map_err(to_py)
+        self.0.epsilon_for(delta, count).map_err(to_py)
     }
 
     #[pyo3(signature = (x, threads, rng=None))]
@@ -244,22 +105,27 @@ impl Additive {
         threads: Threads,
         rng: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        of_any!(self, mechanism => {
-            let released = release_one(mechanism, x.extract()?, rng)?;
-            Ok(released.into_pyobject(x.py())?.into_any())
-        })
+        if self.0.takes_integers() {
+            release_one(&self.0, x.extract::<i64>()?, rng)?.into_bound_py_any(x.py())
+        } else {
+            release_one(&self.0, x.extract::<f64>()?, rng)?.into_bound_py_any(x.py())
+        }
     }
 
     /// Replaces the values of `x`, to which no other code has a reference, by their releases.
     #[pyo3(signature = (x, threads, rng=None))]
     fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        of_any!(self, mechanism => release(mechanism, x, threads.get(), rng))
+        if self.0.takes_integers() {
+            release::<i64>(&self.0, x, threads.get(), rng)
+        } else {
+            release::<f64>(&self.0, x, threads.get(), rng)
+        }
     }
 
     /// Releases the number of `rows` that are not 0.
     #[pyo3(signature = (rows, rng=None))]
     fn release_count(&self, rows: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
-        let Kind::DiscreteLaplace(laplace) = &self.0 else {
+        let Noise::DiscreteLaplace(laplace) = &self.0 else {
             return Err(misfit());
         };
         let array = buffers::readable::<u8>(rows, "rows", "uint8")?;
@@ -272,33 +138,48 @@ impl Additive {
     }
 }
 
-fn release_one<P: Calibration<V>, V: Numbers>(
-    mechanism: &mechanisms::Additive<P, V>,
-    value: V::Value,
-    rng: Option<&Bound<'_, PyAny>>,
-) -> PyResult<V::Value> {
+fn release_one<T: Number>(noise: &Noise, value: T, rng: Option<&Bound<'_, PyAny>>) -> PyResult<T>
+where
+    for<'a> Values<'a>: From<&'a mut [T]>,
+{
+    let mut values = [value];
     match hazmat::given(rng)? {
-        Some(mut rng) => {
-            let mut values = [value];
-            mechanism.release_with(&mut values, &mut *rng).map(|()| values[0])
-        }
-        None => mechanism.release_one(value),
+        Some(mut rng) => noise.release_with(&mut values[..], &mut *rng),
+        None => SecureRng::new().and_then(|mut rng| noise.release_with(&mut values[..], &mut rng)),
     }
+    .map(|()| values[0])
     .map_err(to_py)
 }
 
-fn release<P: Calibration<V>, V: Numbers<Value: Dtype>>(
-    mechanism: &mechanisms::Additive<P, V>,
+fn release<T: Dtype>(
+    noise: &Noise,
     array: &Bound<'_, PyAny>,
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let mut values = buffers::writable::<V::Value>(array, "x", V::Value::NAME)?;
+) -> PyResult<()>
+where
+    for<'a> Values<'a>: From<&'a mut [T]>,
+{
+    let mut values = buffers::writable::<T>(array, "x", T::NAME)?;
     let values = buffers::elements(&mut values, "x")?;
     if let Some(mut rng) = hazmat::given(rng)? {
-        return mechanism.release_with(values, &mut *rng).map_err(to_py);
+        return noise.release_with(values, &mut *rng).map_err(to_py);
     }
-    runtime::pausing(array.py(), |pause| mechanism.release_pausing(values, threads, pause))
+    runtime::pausing(array.py(), |pause| noise.release_pausing(values, threads, pause))
+}
+
+/// The arguments of the example of each kind of noise, by its name.
+#[pyfunction]
+fn noise_examples(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let examples = PyDict::new(py);
+    for info in Noise::KINDS {
+        let arguments = PyDict::new(py);
+        for (name, value) in info.arguments() {
+            arguments.set_item(name, Value::from(value))?;
+        }
+        examples.set_item(info.name, arguments)?;
+    }
+    Ok(examples)
 }
 
 /// The sum of a column whose values are clamped.
@@ -361,5 +242,6 @@ impl Sum {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sum>()?;
-    module.add_class::<Additive>()
+    module.add_class::<Additive>()?;
+    module.add_function(wrap_pyfunction!(noise_examples, module)?)
 }

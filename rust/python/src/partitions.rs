@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, NoiseBuffer, Reals};
+use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, Noise, NoiseBuffer, Reals};
 use dpnoise_core::params::Epsilon;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::mechanisms::{Additive, Kind};
+use crate::mechanisms::Additive;
 use crate::numbers::real;
 
 /// A mechanism for numbers of people, with its noise drawn in advance.
@@ -25,8 +25,8 @@ impl NoisyUsers {
     #[new]
     fn new(mechanism: &Additive) -> PyResult<Self> {
         let buffer = match &mechanism.0 {
-            Kind::Laplace(laplace) => NoiseBuffer::new(laplace).map(Buffer::Laplace),
-            Kind::Gaussian(gaussian) => NoiseBuffer::new(gaussian).map(Buffer::Gaussian),
+            Noise::Laplace(laplace) => NoiseBuffer::new(laplace).map(Buffer::Laplace),
+            Noise::Gaussian(gaussian) => NoiseBuffer::new(gaussian).map(Buffer::Gaussian),
             _ => {
                 return Err(PyTypeError::new_err("the mechanism must be one for real values"));
             }

@@ -143,7 +143,7 @@ fn integer(
 }
 
 /// The radii of truncated distributions.
-pub(crate) const RADIUS: &str = "a positive integer up to 2**62";
+const RADIUS: &str = "a positive integer up to 2**62";
 
 fn real(
     name: &'static str,

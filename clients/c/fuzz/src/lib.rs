@@ -7,6 +7,7 @@
 //! | `input` | the bytes of an input as numbers |
 //! | `vectors` | what inputs are made from |
 //! | `checks` | what must hold after every call |
+//! | `mechanisms` | what makes mechanisms, a table of the tests |
 //! | `memory` | memory of exactly one size, which a failed call leaves as it was or zero |
 //! | `world` | the objects that exist, and the calls |
 //! | `planted` | faults that the checks must find |
@@ -19,6 +20,8 @@ pub mod bytes;
 mod checks;
 mod heap;
 mod input;
+#[path = "../../tests/mechanisms.rs"]
+mod mechanisms;
 mod memory;
 mod planted;
 mod repair;

@@ -86,7 +86,7 @@ fn of_parameters(json: &[u8]) -> Option<Protocol> {
             ParameterKind::Integer(_) => value.as_u64().map(Argument::Integer),
             ParameterKind::Probability => value.as_f64().map(|numerator| Argument::Real(numerator / whole)),
             ParameterKind::Epsilon | ParameterKind::Delta => value.as_f64().map(Argument::Real),
-            ParameterKind::Word(_) => None,
+            ParameterKind::Word(_) | ParameterKind::Sensitivity | ParameterKind::Number => None,
         };
         (parameter.name, found.unwrap_or(parameter.example))
     });

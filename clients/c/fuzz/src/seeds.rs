@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::mechanisms::MECHANISMS;
 use crate::vectors::VECTORS;
 use crate::world::Call;
 
@@ -54,7 +55,7 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
         }
         std::fs::write(folder.join(format!("{index:02}-{}-estimates", vector.name)), seed)?;
     }
-    for choice in 0..9 {
+    for choice in 0..MECHANISMS.len() as u8 {
         let mut seed = vec![Call::MemoNew as u8, 0, 2, 0];
         for sampler in 0..6 {
             // which, scale, the sampler that is truncated, radius, out

@@ -11,8 +11,9 @@ use dpnoise::{
     Status,
 };
 
-use crate::checks::{checked, hides};
+use crate::checks::{checked, ended, hides};
 use crate::input::Input;
+use crate::mechanisms::{MECHANISMS, Numbers};
 use crate::memory::Block;
 use crate::planted;
 use crate::vectors::{VECTORS, changed_with_checksum, specification};
@@ -674,25 +675,14 @@ impl World {
     }
 
     fn mechanism(&mut self, input: &mut Input<'_>) {
-        let choice = if input.rarely() { input.below(9) } else { input.below(6) };
+        let choice = if input.rarely() { input.below(MECHANISMS.len()) } else { input.below(6) };
         let (whole, parties) = (integer(input, 1000), integer(input, 1000));
         let (epsilon, delta) = (input.parameter(), if input.rarely() { input.parameter() } else { 1e-6 });
         let (sensitivity, granularity) = (input.parameter(), if input.rarely() { input.parameter() } else { 0.0 });
         let mut out = Block::for_words(1, input);
-        let status = match choice {
-            0 => checked!(dpnoise_laplace_mechanism(epsilon, sensitivity, granularity, out.pointer())),
-            1 => checked!(dpnoise_gaussian_mechanism(epsilon, delta, sensitivity, granularity, out.pointer())),
-            2 => checked!(dpnoise_discrete_laplace_mechanism(epsilon, sensitivity.to_bits() >> 52, out.pointer())),
-            3 => checked!(dpnoise_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
-            4 => {
-                let sensitivity = sensitivity.to_bits() >> 52;
-                checked!(dpnoise_truncated_discrete_laplace_mechanism(epsilon, delta, sensitivity, out.pointer()))
-            }
-            5 => checked!(dpnoise_truncated_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out.pointer())),
-            6 => checked!(dpnoise_staircase_mechanism(epsilon, whole, out.pointer())),
-            7 => checked!(dpnoise_skellam_mechanism(epsilon, delta, whole, parties, out.pointer())),
-            _ => checked!(dpnoise_negative_binomial_shares_mechanism(epsilon, whole, parties, out.pointer())),
-        };
+        let (function, make) = MECHANISMS[choice];
+        let numbers = Numbers { epsilon, delta, sensitivity, whole, granularity, parties };
+        let status = ended(function, make(&numbers, out.pointer()));
         self.made(status, &out, Kind::Mechanism);
     }
 

@@ -5,19 +5,68 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 use dpnoise_kernels::arch::saturating::add_saturating;
+use dpnoise_kernels::arith::ball::Ball;
 use rand_core::TryCryptoRng;
 
+use crate::arguments::Argument;
+use crate::calibration::{certain_delta, least_epsilon, zero_or_more};
 use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::{IntegerNoise, LastNoise, Symmetric};
 use crate::threads::{self, NOISE, Pause, go_on};
 
+/// The values of a release, which overwrites them.
+#[derive(Debug)]
+pub enum Values<'a> {
+    /// Real numbers.
+    Reals(&'a mut [f64]),
+    /// Integers.
+    Integers(&'a mut [i64]),
+}
+
+impl<'a> From<&'a mut [f64]> for Values<'a> {
+    fn from(values: &'a mut [f64]) -> Self {
+        Self::Reals(values)
+    }
+}
+
+impl<'a> From<&'a mut [i64]> for Values<'a> {
+    fn from(values: &'a mut [i64]) -> Self {
+        Self::Integers(values)
+    }
+}
+
+/// The types of values.
+pub trait Number: Copy + Default + Send + Sync {
+    /// Whether it is the type of integers.
+    const IS_INTEGER: bool;
+
+    /// The values, if they are of this type.
+    fn of(values: Values<'_>) -> Option<&mut [Self]>;
+}
+
+impl Number for f64 {
+    const IS_INTEGER: bool = false;
+
+    fn of(values: Values<'_>) -> Option<&mut [Self]> {
+        if let Values::Reals(values) = values { Some(values) } else { None }
+    }
+}
+
+impl Number for i64 {
+    const IS_INTEGER: bool = true;
+
+    fn of(values: Values<'_>) -> Option<&mut [Self]> {
+        if let Values::Integers(values) = values { Some(values) } else { None }
+    }
+}
+
 /// The numbers that a mechanism takes and releases: [`Integers`], [`Residues`], or [`Reals`](super::Reals) on their grids. Unless
 /// an implementation says otherwise, they are integers, and all of them are taken.
 pub trait Numbers: Clone + Debug + Send + Sync {
     /// The type of a number.
-    type Value: Copy + Default + Send + Sync;
+    type Value: Number;
 
     /// The grid of a release.
     type Grid: Clone + Debug + Send + Sync;
@@ -105,13 +154,39 @@ impl<N: Symmetric, V: Numbers> Deref for OnGrid<N, V> {
     }
 }
 
+/// What a release is promised to cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Guarantee {
+    /// Epsilon, unless there is only a rho.
+    pub epsilon: Option<f64>,
+    /// Delta, unless there is only a rho.
+    pub delta: Option<f64>,
+    /// The parameter of zero-concentrated differential privacy, when that was given.
+    pub rho: Option<f64>,
+}
+
+impl Guarantee {
+    pub(super) fn new(epsilon: f64, delta: f64) -> Self {
+        Self { epsilon: Some(epsilon), delta: Some(delta), rho: None }
+    }
+}
+
+/// How delta follows from epsilon.
+pub type Curve<'a> = Box<dyn Fn(&Ball) -> Ball + 'a>;
+
+/// Privacy parameters.
+pub trait Privacy: Clone + Debug + Send + Sync {
+    /// The guarantee.
+    fn guarantee(&self) -> Guarantee;
+}
+
 /// Privacy parameters, which determine the noise for numbers of the kind `V`.
-pub trait Calibration<V: Numbers>: Clone + Debug + Send + Sync {
+pub trait Calibration<V: Numbers>: Privacy {
     /// The distribution of the noise.
     type Noise: Symmetric;
 
     /// The type of a sensitivity.
-    type Sensitivity: Copy + Debug + Send + Sync;
+    type Sensitivity: Copy + Debug + Into<Argument> + Send + Sync;
 
     /// Whether several values that are released at once may need more noise than one.
     fn depends_on_count(&self, sensitivity: Self::Sensitivity) -> bool;
@@ -122,6 +197,15 @@ pub trait Calibration<V: Numbers>: Clone + Debug + Send + Sync {
     /// [`Error::Parameter`] when the noise for that many values is out of range.
     fn noise(&self, sensitivity: Self::Sensitivity, numbers: &V, count: usize)
     -> Result<OnGrid<Self::Noise, V>, Error>;
+
+    /// How delta follows from epsilon for a release of `count` values, or for shares towards as many colluding parties, who
+    /// know their own.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] as for [`Calibration::noise`], and where this is not computed.
+    fn curve(_mechanism: &Additive<Self, V>, _count: u64) -> Result<Curve<'_>, Error> {
+        Err(Error::parameter("mechanism", "another one", "one for whose noise a delta is computed"))
+    }
 }
 
 /// A mechanism that adds to numbers of the kind `V` the noise that the privacy parameters `P` require.
@@ -139,6 +223,47 @@ impl<P: Calibration<V>, V: Numbers> Additive<P, V> {
     pub(super) fn calibrated(privacy: P, sensitivity: P::Sensitivity, numbers: V) -> Result<Self, Error> {
         let noise = Arc::new(privacy.noise(sensitivity, &numbers, 1)?);
         Ok(Self { privacy, sensitivity, numbers, noise, last: LastNoise::default() })
+    }
+
+    /// What a release costs.
+    #[must_use]
+    pub fn guarantee(&self) -> Guarantee {
+        self.privacy.guarantee()
+    }
+
+    /// A delta for which a release of `count` values is (epsilon, delta)-differentially private: for one integer, and a
+    /// sensitivity that is whole, the least one (for Gaussian noise by Theorem 7 of Canonne, Kamath and Steinke 2020). For
+    /// shares it is that of the sum of all parties' releases towards `count` colluding parties, for one integer or a
+    /// sensitivity of 1. Rounded up.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, as for [`Additive::noise`], unless fewer
+    /// parties collude than there are, and for noise whose delta is not computed.
+    pub fn delta_for(&self, epsilon: f64, count: u64) -> Result<f64, Error> {
+        let (epsilon, curve) = (zero_or_more(epsilon)?, P::curve(self, count)?);
+        let Guarantee { epsilon: whole, delta, .. } = self.guarantee();
+        // All shares together are noise of an epsilon alone.
+        let is_pure = count == 0 && delta == Some(0.0) && whole <= Some(epsilon);
+        Ok(if is_pure { 0.0 } else { certain_delta(epsilon, curve) })
+    }
+
+    /// The least epsilon for which [`Additive::delta_for`] is at most `delta`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, but 0 for all shares of noise of an epsilon alone,
+    /// and as for [`Additive::delta_for`].
+    pub fn epsilon_for(&self, delta: f64, count: u64) -> Result<f64, Error> {
+        let (curve, whole) = (P::curve(self, count)?, self.guarantee());
+        match whole.epsilon.filter(|_| count == 0 && delta == 0.0 && whole.delta == Some(0.0)) {
+            Some(epsilon) => Ok(epsilon),
+            None => least_epsilon(delta, curve),
+        }
+    }
+
+    /// Whether the values are integers; else they are real numbers.
+    #[must_use]
+    pub fn takes_integers(&self) -> bool {
+        V::Value::IS_INTEGER
     }
 
     /// The sensitivity: in the L1 norm for Laplace, in the L2 norm for Gaussian noise.

@@ -4,8 +4,10 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
-use super::gaussian_privacy::{GaussianCurve, GaussianPrivacy};
+use super::additive::{Additive, Calibration, Curve, Integers, OnGrid};
+use super::gaussian_privacy::GaussianPrivacy;
+use super::noise_kind::{DELTA, EPSILON, NoiseKind, RHO, SENSITIVITY};
+use crate::arguments::{Arguments, Parameter};
 use crate::calibration::{ANY_COUNT, Goal, Method, concentrated_ratio, discrete, least_epsilon, vector};
 use crate::error::Error;
 use crate::params::{Delta, Rho, Scale};
@@ -57,6 +59,20 @@ impl DiscreteGaussian {
             mechanism.privacy.goal = Some(Goal { epsilon, delta: delta.get() });
         }
         Ok(mechanism)
+    }
+}
+
+impl NoiseKind for DiscreteGaussian {
+    const NAME: &'static str = "discrete_gaussian";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, DELTA, SENSITIVITY, RHO];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let sensitivity = arguments.real("sensitivity")?;
+        if let Some(rho) = arguments.optional_real("rho")? {
+            arguments.without("epsilon", "rho")?;
+            return Self::with_rho(rho, arguments.optional_real("delta")?, sensitivity);
+        }
+        Self::new(arguments.real("epsilon")?, arguments.real("delta")?, sensitivity)
     }
 }
 
@@ -112,10 +128,9 @@ impl Calibration<Integers> for GaussianPrivacy {
         let steps = noise.ok_or_else(|| self.out_of_range(RANGE, sensitivity))?;
         Ok(OnGrid { steps, grid: () })
     }
-}
 
-impl GaussianCurve<Integers> for GaussianPrivacy {
-    fn curve(noise: &OnGrid<Self::Noise, Integers>, sensitivity: f64, count: usize, epsilon: &Ball) -> Ball {
-        curve(epsilon, noise.scale().ratio().to_f64(), sensitivity, count as u64)
+    fn curve(mechanism: &DiscreteGaussian, count: u64) -> Result<Curve<'_>, Error> {
+        let sigma = mechanism.noise(count as usize)?.scale().ratio().to_f64();
+        Ok(Box::new(move |epsilon| curve(epsilon, sigma, mechanism.sensitivity, count)))
     }
 }

@@ -9,6 +9,8 @@
 use rand_core::TryCryptoRng;
 
 use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::noise_kind::{EPSILON, NoiseKind, WHOLE_SENSITIVITY};
+use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::rng::SecureRng;
@@ -52,6 +54,15 @@ impl DiscreteLaplace {
         let mut count = [rows.chunks(255).map(some).fold(0i64, |count, more| count.wrapping_add(more.into()))];
         self.release_with(&mut count, rng)?;
         Ok(count[0])
+    }
+}
+
+impl NoiseKind for DiscreteLaplace {
+    const NAME: &'static str = "discrete_laplace";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, WHOLE_SENSITIVITY];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.real("epsilon")?, arguments.integer("sensitivity")?)
     }
 }
 

@@ -4,9 +4,11 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, OnGrid};
-use super::gaussian_privacy::{GaussianCurve, GaussianPrivacy};
+use super::additive::{Additive, Calibration, Curve, OnGrid};
+use super::gaussian_privacy::GaussianPrivacy;
+use super::noise_kind::{DELTA, EPSILON, GRANULARITY, NoiseKind, RHO, SENSITIVITY};
 use super::real_values::{Reals, check_sensitivity};
+use crate::arguments::{Arguments, Parameter};
 use crate::calibration::{Goal, Method, concentrated_ratio, continuous, least_epsilon, vector};
 use crate::error::Error;
 use crate::params::{Delta, Ratio, Rho, Scale};
@@ -22,6 +24,9 @@ use crate::samplers::grid::Grid;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 pub type Gaussian = Additive<GaussianPrivacy, Reals>;
+
+/// How sigma follows from epsilon and delta.
+const METHOD: Parameter = Parameter::word("method", &["analytic", "classical"], "the formula of sigma");
 
 /// On the finest grid twice the sigma for one value has at most this many steps, as a power of two.
 const MOST_EXPONENT: i32 = 44;
@@ -87,6 +92,21 @@ impl Gaussian {
     }
 }
 
+impl NoiseKind for Gaussian {
+    const NAME: &'static str = "gaussian";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, DELTA, SENSITIVITY, RHO, METHOD, GRANULARITY];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (sensitivity, granularity) = (arguments.real("sensitivity")?, arguments.optional_real("granularity")?);
+        if let Some(rho) = arguments.optional_real("rho")? {
+            arguments.without("epsilon", "rho")?;
+            return Self::with_rho(rho, arguments.optional_real("delta")?, sensitivity, granularity);
+        }
+        let method = if arguments.word("method")? == "classical" { Method::Classical } else { Method::Analytic };
+        Self::new(arguments.real("epsilon")?, arguments.real("delta")?, sensitivity, method, granularity)
+    }
+}
+
 /// What rounding may add to the sensitivity of `count` values, in steps: it changes each difference by less than a step.
 fn rounding(count: usize) -> u64 {
     if count > 1 { (count as u64 - 1).isqrt() + 1 } else { 0 }
@@ -119,13 +139,14 @@ impl Calibration<Reals> for GaussianPrivacy {
             (_, rho, _) => reals.too_many(count, "rho", rho.map_or(f64::NAN, Rho::get)),
         })
     }
-}
 
-impl GaussianCurve<Reals> for GaussianPrivacy {
-    fn curve(noise: &OnGrid<DiscreteGaussian, Reals>, sensitivity: f64, count: usize, epsilon: &Ball) -> Ball {
-        let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
-        let shift = shift(noise.grid.0, sensitivity, count).expect("there is noise for this shift");
-        vector(epsilon, &sigma, &shift, count.max(1) as u64)
+    fn curve(mechanism: &Gaussian, count: u64) -> Result<Curve<'_>, Error> {
+        let noise = mechanism.noise(count as usize)?;
+        let shift = shift(noise.grid.0, mechanism.sensitivity, count as usize).expect("there is noise for this shift");
+        Ok(Box::new(move |epsilon| {
+            let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
+            vector(epsilon, &sigma, &shift, count.max(1))
+        }))
     }
 }
 

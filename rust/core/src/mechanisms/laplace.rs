@@ -2,8 +2,10 @@
 //!
 //! [`crate::samplers::grid`] has the proof that the release is epsilon-differentially private, floating point included.
 
-use super::additive::{Additive, Calibration, Numbers, OnGrid};
+use super::additive::{Additive, Calibration, Guarantee, OnGrid, Privacy};
+use super::noise_kind::{EPSILON, GRANULARITY, NoiseKind, SENSITIVITY};
 use super::real_values::{Reals, ceil_log2_of_quotient, check_sensitivity};
+use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::samplers::DiscreteLaplace;
@@ -41,14 +43,19 @@ impl Laplace {
     }
 }
 
-impl<V: Numbers> Additive<Epsilon, V>
-where
-    Epsilon: Calibration<V>,
-{
-    /// Epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.get()
+impl NoiseKind for Laplace {
+    const NAME: &'static str = "laplace";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, SENSITIVITY, GRANULARITY];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let granularity = arguments.optional_real("granularity")?;
+        Self::new(arguments.real("epsilon")?, arguments.real("sensitivity")?, granularity)
+    }
+}
+
+impl Privacy for Epsilon {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.get(), 0.0)
     }
 }
 

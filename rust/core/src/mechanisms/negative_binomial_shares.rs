@@ -1,10 +1,9 @@
 //! Discrete Laplace noise in shares; `shares.md` has the proof.
 
-use dpnoise_kernels::arith::ball::Ball;
-
-use super::additive::{Additive, Calibration, Integers, OnGrid, Residues};
+use super::additive::{Additive, Calibration, Curve, Guarantee, Integers, OnGrid, Privacy, Residues};
+use super::noise_kind::{EPSILON, NoiseKind, PARTIES, WHOLE_SENSITIVITY};
 use super::skellam::honest;
-use crate::calibration::{certain_delta, least_epsilon, zero_or_more};
+use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::params::Epsilon;
 use crate::samplers::{DiscreteLaplace, PartOf, Quotients, TableNoise};
@@ -40,47 +39,21 @@ impl NegativeBinomialShares {
     pub fn new(epsilon: f64, sensitivity: u64, parties: u64) -> Result<Self, Error> {
         Self::calibrated(SharesPrivacy { epsilon: Epsilon::new(epsilon)?, parties }, sensitivity, Residues)
     }
+}
 
-    /// The epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.epsilon.get()
+impl NoiseKind for NegativeBinomialShares {
+    const NAME: &'static str = "negative_binomial_shares";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, WHOLE_SENSITIVITY, PARTIES];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let epsilon = arguments.real("epsilon")?;
+        Self::new(epsilon, arguments.integer("sensitivity")?, arguments.integer("parties")?)
     }
+}
 
-    /// The least delta for which the sum is (epsilon, delta)-differentially private towards `colluding` parties, who know
-    /// their own shares: for one integer, or a sensitivity of 1; rounded up.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, a sensitivity above 100, or unless fewer parties
-    /// collude than there are.
-    pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
-        let (epsilon, curve) = (zero_or_more(epsilon)?, self.curve(colluding)?);
-        // All shares together are discrete Laplace noise.
-        let is_pure = colluding == 0 && epsilon >= self.epsilon();
-        Ok(if is_pure { 0.0 } else { certain_delta(epsilon, curve) })
-    }
-
-    /// The least epsilon for which [`NegativeBinomialShares::delta_for`] is at most `delta`.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, but 0 without colluding parties, and as for
-    /// [`NegativeBinomialShares::delta_for`].
-    pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
-        let curve = self.curve(colluding)?;
-        if delta == 0.0 && colluding == 0 { Ok(self.epsilon()) } else { least_epsilon(delta, curve) }
-    }
-
-    fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {
-        let parties = self.privacy.parties;
-        let shares = honest(parties, colluding)?;
-        if self.sensitivity > MOST_CHANGES {
-            let allowed = format!("at most {MOST_CHANGES} for what colluding parties leave");
-            return Err(Error::parameter("sensitivity", self.sensitivity, allowed));
-        }
-        let scale = self.noise(1)?.scale().ratio();
-        let left = Quotients::Shares { scale, shares, parties };
-        let changes = 1..=self.sensitivity; // the law is not log-concave: a smaller change might be worse
-        Ok(move |epsilon: &Ball| left.delta(epsilon, changes.clone()))
+impl Privacy for SharesPrivacy {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.epsilon.get(), 0.0)
     }
 }
 
@@ -102,5 +75,17 @@ impl Calibration<Residues> for SharesPrivacy {
             error => error,
         })?;
         Ok(OnGrid { steps: PartOf { part, whole }, grid: () })
+    }
+
+    fn curve(mechanism: &NegativeBinomialShares, colluding: u64) -> Result<Curve<'_>, Error> {
+        let parties = mechanism.privacy.parties;
+        let shares = honest(parties, colluding)?;
+        if mechanism.sensitivity > MOST_CHANGES {
+            let allowed = format!("at most {MOST_CHANGES} for what colluding parties leave");
+            return Err(Error::parameter("sensitivity", mechanism.sensitivity, allowed));
+        }
+        let left = Quotients::Shares { scale: mechanism.noise(1)?.scale().ratio(), shares, parties };
+        // The law is not log-concave: a smaller change might be worse.
+        Ok(Box::new(move |epsilon| left.delta(epsilon, 1..=mechanism.sensitivity)))
     }
 }

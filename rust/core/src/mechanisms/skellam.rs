@@ -2,9 +2,11 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, OnGrid, Residues};
+use super::additive::{Additive, Calibration, Curve, Guarantee, OnGrid, Privacy, Residues};
+use super::noise_kind::{DELTA, EPSILON, NoiseKind, PARTIES, WHOLE_SENSITIVITY};
 use super::staircase::check_count;
-use crate::calibration::{Goal, certain_delta, fits, least_epsilon, zero_or_more};
+use crate::arguments::{Arguments, Parameter};
+use crate::calibration::{Goal, fits};
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
 use crate::samplers::{PartOf, Quotients, TableNoise};
@@ -65,41 +67,21 @@ impl Skellam {
         let mu = f64::from_bits((high.to_bits() + low_bits) & !low_bits);
         Self::calibrated(SkellamPrivacy { goal, mu, parties }, sensitivity, Residues)
     }
+}
 
-    /// The epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.goal.epsilon
+impl NoiseKind for Skellam {
+    const NAME: &'static str = "skellam";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, DELTA, WHOLE_SENSITIVITY, PARTIES];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (sensitivity, parties) = (arguments.integer("sensitivity")?, arguments.integer("parties")?);
+        Self::new(arguments.real("epsilon")?, arguments.real("delta")?, sensitivity, parties)
     }
+}
 
-    /// The delta.
-    #[must_use]
-    pub fn delta(&self) -> f64 {
-        self.privacy.goal.delta
-    }
-
-    /// The least delta for which the sum of all parties' releases is (epsilon, delta)-differentially private towards
-    /// `colluding` parties, who know their own shares; rounded up.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, or unless fewer parties collude than there
-    /// are.
-    pub fn delta_for(&self, epsilon: f64, colluding: u64) -> Result<f64, Error> {
-        Ok(certain_delta(zero_or_more(epsilon)?, self.curve(colluding)?))
-    }
-
-    /// The least epsilon for which [`Skellam::delta_for`] is at most `delta`.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for a delta that is not above 0 and at most 1, or unless fewer parties collude than there are.
-    pub fn epsilon_for(&self, delta: f64, colluding: u64) -> Result<f64, Error> {
-        least_epsilon(delta, self.curve(colluding)?)
-    }
-
-    fn curve(&self, colluding: u64) -> Result<impl Fn(&Ball) -> Ball, Error> {
-        let SkellamPrivacy { mu, parties, .. } = self.privacy;
-        let (left, sensitivity) = (share(mu, honest(parties, colluding)?, parties), self.sensitivity);
-        Ok(move |epsilon: &Ball| curve(epsilon, left, sensitivity))
+impl Privacy for SkellamPrivacy {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.goal.epsilon, self.goal.delta)
     }
 }
 
@@ -141,5 +123,11 @@ impl Calibration<Residues> for SkellamPrivacy {
         let whole = of(1)?;
         let part = if self.parties == 1 { whole.clone() } else { of(self.parties)? };
         Ok(OnGrid { steps: PartOf { part, whole }, grid: () })
+    }
+
+    fn curve(mechanism: &Skellam, colluding: u64) -> Result<Curve<'_>, Error> {
+        let SkellamPrivacy { mu, parties, .. } = mechanism.privacy;
+        let left = share(mu, honest(parties, colluding)?, parties);
+        Ok(Box::new(move |epsilon| curve(epsilon, left, mechanism.sensitivity)))
     }
 }

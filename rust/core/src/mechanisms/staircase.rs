@@ -1,6 +1,8 @@
 //! The staircase mechanism; `shares.md` has the proof.
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::additive::{Additive, Calibration, Guarantee, Integers, OnGrid, Privacy};
+use super::noise_kind::{EPSILON, NoiseKind, WHOLE_SENSITIVITY};
+use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::params::{Epsilon, Scale};
 use crate::samplers::TableNoise;
@@ -28,11 +30,20 @@ impl Staircase {
     pub fn new(epsilon: f64, sensitivity: u64) -> Result<Self, Error> {
         Self::calibrated(StaircasePrivacy(Epsilon::new(epsilon)?), sensitivity, Integers)
     }
+}
 
-    /// The epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.0.get()
+impl NoiseKind for Staircase {
+    const NAME: &'static str = "staircase";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, WHOLE_SENSITIVITY];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.real("epsilon")?, arguments.integer("sensitivity")?)
+    }
+}
+
+impl Privacy for StaircasePrivacy {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.0.get(), 0.0)
     }
 }
 

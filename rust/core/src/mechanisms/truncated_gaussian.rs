@@ -3,9 +3,11 @@
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::DiscreteTails;
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::additive::{Additive, Calibration, Curve, Guarantee, Integers, OnGrid, Privacy};
 use super::discrete_gaussian::{RANGE, check_sensitivity, exact_shift, sigma_for};
-use crate::calibration::{ANY_COUNT, Goal, certain_delta, smaller, vector, zero_or_more};
+use super::noise_kind::{DELTA, EPSILON, NoiseKind, RADIUS, SENSITIVITY};
+use crate::arguments::{Argument, Arguments, Parameter, ParameterKind};
+use crate::calibration::{ANY_COUNT, Goal, certain_delta, smaller, vector};
 use crate::error::Error;
 use crate::params::{Epsilon, Scale};
 use crate::samplers::DiscreteGaussian;
@@ -27,6 +29,10 @@ pub struct TruncatedGaussianPrivacy {
     goal: Goal,
     given: Option<(f64, u64)>,
 }
+
+/// Sigma.
+const SCALE: Parameter =
+    Parameter::new("scale", ParameterKind::Number, Argument::Real(5.0), "the sigma of the noise").or_absent();
 
 /// The share of delta that the noise is given before it is truncated. What is left allows a radius about 8 % above that
 /// for one half, and sigma is 0.2 % above the least one instead of 2.5 % (for a delta of 1e-6).
@@ -70,18 +76,6 @@ impl TruncatedDiscreteGaussian {
         Self::calibrated(TruncatedGaussianPrivacy { goal, given: Some((sigma, radius)) }, sensitivity, Integers)
     }
 
-    /// The epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.goal.epsilon
-    }
-
-    /// The delta.
-    #[must_use]
-    pub fn delta(&self) -> f64 {
-        self.privacy.goal.delta
-    }
-
     /// The largest magnitude of the noise of `count` values that are released at once.
     ///
     /// # Errors
@@ -89,17 +83,26 @@ impl TruncatedDiscreteGaussian {
     pub fn radius(&self, count: usize) -> Result<u64, Error> {
         self.noise(count).map(|noise| noise.radius().unwrap_or(u64::MAX))
     }
+}
 
-    /// A delta for which a release of `count` values is (epsilon, delta)-differentially private: for one integer, and a
-    /// sensitivity that is whole, the least one.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not zero or more and finite, or as for [`Additive::noise`].
-    pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
-        let noise = self.noise(count)?;
-        let (sigma, radius) = (noise.scale().ratio().to_f64(), noise.radius().unwrap_or(u64::MAX));
-        let curve = |epsilon: &Ball| curve(epsilon, sigma, radius, self.sensitivity, count as u64);
-        Ok(certain_delta(zero_or_more(epsilon)?, curve))
+impl NoiseKind for TruncatedDiscreteGaussian {
+    const NAME: &'static str = "truncated_discrete_gaussian";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, DELTA, SENSITIVITY, SCALE, RADIUS];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (epsilon, sensitivity) = (arguments.real("epsilon")?, arguments.real("sensitivity")?);
+        if let Some(radius) = arguments.optional("radius")? {
+            arguments.without("delta", "a radius")?;
+            return Self::with_radius(epsilon, arguments.real("scale")?, radius, sensitivity);
+        }
+        arguments.without("scale", "no radius")?;
+        Self::new(epsilon, arguments.real("delta")?, sensitivity)
+    }
+}
+
+impl Privacy for TruncatedGaussianPrivacy {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.goal.epsilon, self.goal.delta)
     }
 }
 
@@ -164,6 +167,12 @@ impl Calibration<Integers> for TruncatedGaussianPrivacy {
         let whole = DiscreteGaussian::new(Scale::from_f64(sigma)?)?;
         Ok(OnGrid { steps: whole.truncated(radius)?, grid: () })
     }
+
+    fn curve(mechanism: &TruncatedDiscreteGaussian, count: u64) -> Result<Curve<'_>, Error> {
+        let noise = mechanism.noise(count as usize)?;
+        let (sigma, radius) = (noise.scale().ratio().to_f64(), noise.radius().unwrap_or(u64::MAX));
+        Ok(Box::new(move |epsilon| curve(epsilon, sigma, radius, mechanism.sensitivity, count)))
+    }
 }
 
 impl TruncatedGaussianPrivacy {
@@ -205,8 +214,8 @@ mod tests {
             let found = curve(&Ball::from_f64(epsilon, 256), sigma, radius, shift as f64, 1).upper_f64();
             let expected = enumerated(epsilon, sigma, radius as i64, shift);
             assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
-            assert!(shift > 1 || (made.delta() / expected - 1.0).abs() < 1e-9);
-            assert_eq!(made.epsilon(), epsilon);
+            assert!(shift > 1 || (made.guarantee().delta.unwrap() / expected - 1.0).abs() < 1e-9);
+            assert_eq!(made.guarantee().epsilon, Some(epsilon));
         }
     }
 
@@ -238,7 +247,7 @@ mod tests {
                 let noise = made.noise(count).unwrap();
                 let (sigma, radius) = (noise.real_scale(), noise.radius().unwrap());
                 assert_eq!(made.radius(count), Ok(radius));
-                assert!(made.delta_for(epsilon, count).unwrap() <= delta);
+                assert!(made.delta_for(epsilon, count as u64).unwrap() <= delta);
                 let less = curve(&Ball::from_f64(epsilon, 256), sigma, radius - 1, sensitivity, count as u64);
                 assert!(less.upper_f64() > delta || ((radius - 1) as f64) < sigma.max(sensitivity));
             }

@@ -3,7 +3,9 @@
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 
-use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::additive::{Additive, Calibration, Guarantee, Integers, OnGrid, Privacy};
+use super::noise_kind::{DELTA, EPSILON, NoiseKind, RADIUS, WHOLE_SENSITIVITY};
+use crate::arguments::{Arguments, Parameter};
 use crate::calibration::{Goal, certain_delta};
 use crate::error::Error;
 use crate::params::{Epsilon, LARGEST_RADIUS};
@@ -61,22 +63,31 @@ impl TruncatedDiscreteLaplace {
         Self::calibrated(TruncatedLaplacePrivacy { epsilon, delta, radius }, sensitivity, Integers)
     }
 
-    /// The epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.privacy.epsilon.get()
-    }
-
-    /// The least delta for this epsilon, rounded up.
-    #[must_use]
-    pub fn delta(&self) -> f64 {
-        self.privacy.delta
-    }
-
     /// The largest magnitude of the noise.
     #[must_use]
     pub fn radius(&self) -> u64 {
         self.privacy.radius
+    }
+}
+
+impl NoiseKind for TruncatedDiscreteLaplace {
+    const NAME: &'static str = "truncated_discrete_laplace";
+    const PARAMETERS: &'static [Parameter] = &[EPSILON, DELTA, WHOLE_SENSITIVITY, RADIUS];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (epsilon, sensitivity) = (arguments.real("epsilon")?, arguments.integer("sensitivity")?);
+        if let Some(radius) = arguments.optional("radius")? {
+            arguments.without("delta", "a radius")?;
+            return Self::with_radius(epsilon, radius, sensitivity);
+        }
+        Self::new(epsilon, arguments.real("delta")?, sensitivity)
+    }
+}
+
+impl Privacy for TruncatedLaplacePrivacy {
+    /// Delta is the least one for this epsilon, rounded up.
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::new(self.epsilon.get(), self.delta)
     }
 }
 
@@ -152,8 +163,9 @@ mod tests {
         for (epsilon, radius, sensitivity) in [(1.0, 14, 1), (0.5, 9, 3), (2.0, 5, 5), (3.0, 40, 7), (0.1, 30, 1)] {
             let mechanism = TruncatedDiscreteLaplace::with_radius(epsilon, radius, sensitivity).unwrap();
             let expected = enumerated(epsilon, radius as i64, sensitivity as i64);
-            assert!((mechanism.delta() / expected - 1.0).abs() < 1e-9, "{} {expected}", mechanism.delta());
-            assert_eq!((mechanism.epsilon(), mechanism.radius()), (epsilon, radius));
+            let delta = mechanism.guarantee().delta.unwrap();
+            assert!((delta / expected - 1.0).abs() < 1e-9, "{delta} {expected}");
+            assert_eq!((mechanism.guarantee().epsilon, mechanism.radius()), (Some(epsilon), radius));
         }
     }
 
@@ -162,9 +174,9 @@ mod tests {
         for (epsilon, sensitivity) in [(1.0, 1), (0.01, 1), (2.5, 1000), (700.0, 3), (1e-9, 1), (9e5, 1 << 50)] {
             for delta in [1e-300, 1e-12, 1e-6, 0.01] {
                 let made = TruncatedDiscreteLaplace::new(epsilon, delta, sensitivity).unwrap();
-                assert!(made.delta() <= delta);
+                assert!(made.guarantee().delta <= Some(delta));
                 if let Ok(less) = TruncatedDiscreteLaplace::with_radius(epsilon, made.radius() - 1, sensitivity) {
-                    assert!(less.delta() > delta, "{epsilon} {sensitivity} {delta} {}", made.radius());
+                    assert!(less.guarantee().delta > Some(delta), "{epsilon} {sensitivity} {delta} {}", made.radius());
                 }
             }
         }

@@ -1,9 +1,6 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{
-    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NegativeBinomialShares, NoiseBuffer, Skellam,
-    Staircase, Sum, TruncatedDiscreteGaussian, TruncatedDiscreteLaplace, TruncatedGeometric,
-};
+use dpnoise_core::mechanisms::{DiscreteLaplace, Laplace, Law, Noise, NoiseBuffer, NoiseInfo, Sum, TruncatedGeometric};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, Reach, all_finite};
@@ -23,7 +20,31 @@ const REALS: usize = 28;
 const INTEGERS: [i64; 7] = [0, 1, -1, 1000, -(1 << 40), i64::MAX, i64::MIN];
 
 pub(super) fn checks() -> Vec<Check> {
-    [additions(), of_reals(), of_integers()].into_iter().flatten().collect()
+    [additions(), of_all(), of_some()].into_iter().flatten().collect()
+}
+
+/// Each kind of noise, for one value and for an array.
+fn of_all() -> Vec<Check> {
+    let check = |info: &NoiseInfo| {
+        let noise = info.example().unwrap();
+        let run = move || {
+            let one_by_one = (0..REALS).map(|i| i..i + 1);
+            for part in one_by_one.chain(std::iter::once(0..REALS)) {
+                let rng = &mut SeededRng::new(1).unwrap();
+                if noise.takes_integers() {
+                    let mut values = secret(&INTEGERS.repeat(REALS / INTEGERS.len())[part]);
+                    noise.release_with(&mut values[..], rng).unwrap();
+                    assert_secret(&values);
+                } else {
+                    let mut values = secret(&reals()[part]);
+                    noise.release_with(&mut values[..], rng).unwrap();
+                    assert_secret(&values);
+                }
+            }
+        };
+        Check { name: format!("mechanism, {}", info.name), run: Box::new(run) }
+    };
+    Noise::KINDS.iter().map(check).collect()
 }
 
 fn additions() -> Vec<Check> {
@@ -48,14 +69,8 @@ fn additions() -> Vec<Check> {
     ])
 }
 
-fn of_reals() -> Vec<Check> {
+fn of_some() -> Vec<Check> {
     table(&[
-        ("Laplace, one value", || {
-            let mechanism = Laplace::new(1.0, 1.0, None).unwrap();
-            for x in reals() {
-                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
-            }
-        }),
         ("Laplace, one value, with noise from a store", || {
             let mut buffer = NoiseBuffer::new(&Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
             for x in reals() {
@@ -68,11 +83,6 @@ fn of_reals() -> Vec<Check> {
             for people in [-3.0, 0.0, 1.0, 8.0, 9.0, 10.0, 29.0, 30.0, 31.0, 1e300] {
                 assert_secret(&[selection.should_keep(secret(&[people])[0]).unwrap()]);
             }
-        }),
-        ("Laplace, an array", || {
-            let mut values = secret(&reals());
-            Laplace::new(0.1, 1.0, None).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
-            assert_secret(&values);
         }),
         ("Laplace, an array on a fine grid", || {
             let mut values = secret(&reals());
@@ -100,66 +110,9 @@ fn of_reals() -> Vec<Check> {
                 }
             }
         }),
-        ("Gaussian, one value", || {
-            let mechanism = Gaussian::new(1.0, 1e-6, 1.0, Method::Analytic, None).unwrap();
-            for x in reals() {
-                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
-            }
-        }),
-        ("Gaussian, an array", || {
-            let mut values = secret(&reals());
-            let mechanism = Gaussian::with_rho(0.1, None, 1.0, None).unwrap();
-            mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
-            assert_secret(&values);
-        }),
-    ])
-}
-
-fn of_integers() -> Vec<Check> {
-    table(&[
         ("discrete Laplace mechanism, a count", || {
             let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));
             assert_secret(&[DiscreteLaplace::new(1.0, 1).unwrap().release_count(&rows).unwrap()]);
-        }),
-        ("discrete Laplace mechanism, one value", || {
-            let mechanism = DiscreteLaplace::new(1.0, 1).unwrap();
-            for x in INTEGERS {
-                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
-            }
-        }),
-        ("discrete Laplace mechanism, an array", || {
-            let mut values = secret(&INTEGERS);
-            DiscreteLaplace::new(0.5, 3).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
-            assert_secret(&values);
-        }),
-        ("discrete Gaussian mechanism, one value", || {
-            let mechanism = DiscreteGaussian::new(1.0, 1e-6, 1.0).unwrap();
-            for x in INTEGERS {
-                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
-            }
-        }),
-        ("discrete Gaussian mechanism, an array", || {
-            let mut values = secret(&INTEGERS);
-            let mechanism = DiscreteGaussian::new(0.5, 1e-6, 3.0).unwrap();
-            mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
-            assert_secret(&values);
-        }),
-        ("mechanisms with noise of tables, an array", || {
-            let mut values = [(); 3].map(|()| secret(&INTEGERS));
-            let [staircase, skellam, shares] = &mut values;
-            let rng = &mut SeededRng::new(1).unwrap();
-            Staircase::new(0.5, 1).unwrap().release_with(staircase, rng).unwrap();
-            Skellam::new(1.0, 0.1, 1, 2).unwrap().release_with(skellam, rng).unwrap();
-            NegativeBinomialShares::new(1.0, 2, 2).unwrap().release_with(shares, rng).unwrap();
-            assert_secret(&values.concat());
-        }),
-        ("mechanisms with bounded noise, an array", || {
-            let (mut laplace, mut gaussian) = (secret(&INTEGERS), secret(&INTEGERS));
-            let rng = &mut SeededRng::new(1).unwrap();
-            TruncatedDiscreteLaplace::with_radius(0.5, 3, 1).unwrap().release_with(&mut laplace, rng).unwrap();
-            TruncatedDiscreteGaussian::new(0.5, 0.3, 1.0).unwrap().release_with(&mut gaussian, rng).unwrap();
-            assert_secret(&laplace);
-            assert_secret(&gaussian);
         }),
     ])
 }
