@@ -109,14 +109,18 @@ def places_of_integrations(tree: Tree) -> Figure:
 
 
 def files_that_name_all(tree: Tree, definition: str) -> list[str]:
-    """Return the files that name, in any spelling, each thing that Rust defines so, and one file that each has."""
+    """Return the files that name, in any spelling, each thing that Rust defines so, and one file that each has.
+
+    Pages of what was measured stay as they are.
+    """
     names = {name for path, text in tree.items() if path.endswith(".rs") for name in re.findall(definition, text)}
     if len(names) < 2:
         message = f"nothing in Rust is defined as {definition}: tools/figures/figures.py counts by that"
         raise ValueError(message)
     words = [re.split(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", name) for name in sorted(names)]
     spellings = [re.compile(r"(?i)(?<![a-z])" + "[-_ ]?".join(parts) + "(?![a-z])") for parts in words]
-    return ["a file of its own", *(path for path, text in tree.items() if all(word.search(text) for word in spellings))]
+    naming = (path for path, text in tree.items() if all(word.search(text) for word in spellings))
+    return ["a file of its own", *(path for path in naming if not path.startswith("docs/benchmarks/"))]
 
 
 def files_of_one(tree: Tree) -> Figure:
