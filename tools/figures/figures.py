@@ -243,7 +243,8 @@ def parameters(tree: Tree) -> Figure:
     for name, (function, docstring) in Package(tree).public().items():
         given, known = function.args, described(docstring)
         for each in [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]:
-            if each and each.arg not in ("self", "cls"):
+            nothing = each and each.annotation and ast.unparse(each.annotation) == "NoReturn"  # no call may give any
+            if each and each.arg not in ("self", "cls") and not nothing:
                 kind, text = known.get(each.arg, ("", ""))
                 elsewhere = any(re.match(r"(?i)as (everywhere|for|in)\b", words) for words in (kind, text))
                 if not kind or not text or elsewhere:

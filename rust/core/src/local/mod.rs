@@ -55,7 +55,6 @@ mod density;
 mod derivation;
 mod estimate;
 mod families;
-mod family;
 mod json;
 mod mean;
 mod memo;

@@ -7,7 +7,7 @@
 //! secrets that lives longer than a call has a [`ProcessMark`], which detects that it is used in another process.
 
 mod any;
-mod generators;
+mod key_stream;
 mod noise_key;
 mod process;
 mod scripted;
@@ -15,7 +15,7 @@ mod wipe;
 mod word_buffer;
 
 pub(crate) use any::AnyRng;
-pub use generators::{SecureRng, SeededRng};
+pub use key_stream::{SecureRng, SeededRng};
 pub use noise_key::{BLOCK, NoiseKey, Ticket};
 pub(crate) use noise_key::{NoiseStream, nonce};
 pub use process::ProcessMark;

@@ -48,7 +48,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use zeroize::{Zeroizing, zeroize_stack};
 
-use super::generators::SeekableRng;
+use super::key_stream::SeekableRng;
 use super::process::ProcessMark;
 use super::wipe::{Wiped, wiped_on_error};
 use crate::error::Error;

@@ -7,12 +7,12 @@ pub mod bootstrap;
 mod iqr;
 mod median;
 mod mode;
-mod stability_test;
+mod threshold;
 
 pub use iqr::{Discretization, interquartile_range, iqr_distance_vartime, iqr_distance_within_vartime};
 pub use median::median_distance_vartime;
 pub use mode::{Mode, mode_of_counts_vartime, mode_vartime};
-pub use stability_test::StabilityTest;
+pub use threshold::StabilityTest;
 
 use crate::error::Error;
 use crate::params::Relation;

@@ -21,12 +21,12 @@
 use dpnoise_kernels::arch::planes;
 use dpnoise_kernels::memory::collected;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::mixture::{index_bytes, uniform};
 use crate::local::estimate::Estimate;
-use crate::local::family::Family;
 use crate::local::reports::bits::CHUNK_BYTES;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::{self, Row, Sketch};

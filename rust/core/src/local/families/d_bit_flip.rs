@@ -26,13 +26,13 @@
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
 use dpnoise_kernels::memory::collected;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Neighbours};
 use crate::local::chance::likelihood::MAX_PLANES;
 use crate::local::derivation::{KEY_BYTES, Range, Streams, flip_words};
 use crate::local::estimate::{Law, Support};
-use crate::local::family::Family;
 use crate::local::reports::sets::{MAX_K, Sets};
 use crate::local::reports::tiles::{Part, TILES, Tile, parts, same, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};

@@ -22,11 +22,11 @@
 //! - *Clamping* is post-processing. The tail is not cut off before: the report of a number beyond the bound is the bound,
 //!   with all of its probability.
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Goal;
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
-use crate::local::family::Family;
 use crate::local::mean::MeanLaw;
 use crate::local::reports::grid::check_signed;
 use crate::local::reports::noisy_sums::{MAX_UNIT_LOG2, NoisySums, ROUNDED_BITS};

@@ -21,11 +21,11 @@
 
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::Estimate;
-use crate::local::family::Family;
 use crate::local::reports::hadamard::TransformedTable;
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::sketch::{self, Sketch};

@@ -23,13 +23,13 @@
 use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::Reports;
 use crate::local::reports::hadamard::{entry, support_of_entries, supports};
 use crate::local::reports::numbers::{EFFORT, OUT_OF_RANGE, bits_below, for_each_number};

@@ -26,11 +26,11 @@ use core::hint::black_box;
 use dpnoise_kernels::memory::collected;
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
-use crate::local::family::Family;
 use crate::local::range::{RangeEstimate, TreeShape};
 use crate::local::reports::Reports;
 use crate::local::reports::hadamard::walsh_hadamard;

@@ -7,9 +7,9 @@
 //! `reports/noisy_sums.rs`. Rounding does not depend on the noise, and a mixture of private distributions is as private
 //! as they are.
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
-use crate::local::family::Family;
 use crate::local::mean::MeanLaw;
 use crate::local::reports::grid::check_signed;
 use crate::local::reports::noisy_sums::{NoisySums, ROUNDED_BITS};

@@ -15,12 +15,12 @@
 
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::hashing::{Hashing, MAX_G, optimal_g};
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, check_k};

@@ -35,6 +35,7 @@
 use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use dpnoise_kernels::arith::mask;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::likelihood::check_first;
@@ -42,7 +43,6 @@ use crate::local::chance::mixture::{Mixer, Mixture};
 use crate::local::chance::two_rounds::{TwoMixtures, too_fine};
 use crate::local::derivation::{KEY_BYTES, Range};
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::hashing::{Hashing, optimal_g};
 use crate::local::reports::symbols::write_reports;
 use crate::local::reports::tiles::same;

@@ -20,6 +20,7 @@
 
 use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
@@ -27,7 +28,6 @@ use crate::local::chance::likelihood::check_first;
 use crate::local::chance::two_rounds::{TwoFlips, too_fine};
 use crate::local::derivation::{KEY_BYTES, flip_words};
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::bits::Bits;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given, check_k};

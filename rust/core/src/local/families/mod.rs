@@ -2,6 +2,7 @@
 
 mod count_mean_sketch;
 mod d_bit_flip;
+mod family;
 mod gaussian_mean;
 mod generalized_randomized_response;
 mod hadamard_count_mean_sketch;
@@ -23,9 +24,9 @@ mod window_means;
 
 use rand_core::TryCryptoRng;
 
+use self::family::Family;
 use super::density::DensityEstimate;
 use super::estimate::{Estimate, HeavyHitters, Law, Support};
-use super::family::{self, Family};
 use super::mean::MeanLaw;
 use super::range::RangeEstimate;
 use super::reports::Reports;

@@ -30,11 +30,11 @@ use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::memory::{collected, room};
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::{Estimate, HeavyHitters};
-use crate::local::family::Family;
 use crate::local::normal::normal_quantile;
 use crate::local::reports::hadamard::TransformedTable;
 use crate::local::reports::numbers::Numbers;

@@ -25,13 +25,13 @@
 //!
 //! A report is the number of a point in little-endian bytes.
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::{Mixer, Mixture, index_bytes, uniform};
 use crate::local::estimate::{Estimate, Law, Support};
-use crate::local::family::Family;
 use crate::local::reports::hashing::is_prime;
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::reports::projective::{self, Hyperplanes, MAX_POINTS, Space};

@@ -19,13 +19,13 @@ use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::power_of_two;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::estimate::{Estimate, Law};
-use crate::local::family::Family;
 use crate::local::reports::bits::Bits;
 use crate::local::spec::{Field, Given, inconsistent};
 use crate::rng::{AnyRng, Wiped};

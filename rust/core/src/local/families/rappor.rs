@@ -33,13 +33,13 @@
 
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES, MIN_EPSILON};
 use crate::local::chance::two_rounds::TwoFlips;
 use crate::local::derivation::{KEY_BYTES, Range, flip_words};
-use crate::local::family::Family;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::Sketch;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};

@@ -18,12 +18,12 @@
 //!
 //! A report is the output.
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::window::{Slider, Window};
 use crate::local::density::{self, DensityEstimate};
-use crate::local::family::Family;
 use crate::local::reports::grid::{bin, check_unsigned};
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::spec::{Field, Given};

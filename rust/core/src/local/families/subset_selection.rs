@@ -27,12 +27,12 @@
 
 use dpnoise_kernels::memory::{collected, room};
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::{Law, Support};
-use crate::local::family::Family;
 use crate::local::reports::sets::{INDEX_BYTES, MAX_K, Sets, number, pack, rejected_below, replace_rejected, select};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::{check_below, rows};

@@ -13,11 +13,11 @@
 
 use dpnoise_kernels::arith::mask;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::bits::encode_rows;
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
 use crate::local::spec::{Field, Given, check_k};

@@ -17,13 +17,13 @@ use core::marker::PhantomData;
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::estimate::Law;
-use crate::local::family::Family;
 use crate::local::reports::bits::{Bits, CHUNK_BYTES, encode_from};
 use crate::local::spec::{Field, Given, check_k, inconsistent};
 use crate::local::values::{Input, ValueKind, Values, check_below};

@@ -31,12 +31,12 @@ use core::marker::PhantomData;
 
 use rand_core::TryCryptoRng;
 
+use super::family::Family;
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::chance::window::{Slider, Window};
-use crate::local::family::Family;
 use crate::local::mean::MeanLaw;
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::numbers::{Numbers, fill_numbers};

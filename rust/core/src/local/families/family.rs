@@ -4,18 +4,18 @@ use core::fmt::Debug;
 
 use rand_core::TryCryptoRng;
 
-use super::chance::likelihood::check_epsilon;
-use super::density::DensityEstimate;
-use super::derivation::Streams;
-use super::estimate::{Estimate, HeavyHitters, Law};
-use super::mean::MeanLaw;
-use super::range::RangeEstimate;
-use super::reports::Reports;
-use super::spec::{self, Field, Given};
-use super::values::{Input, ValueKind, Values, check_out};
 use crate::arguments::{Arguments, Parameter};
 use crate::calibration::Blanket;
 use crate::error::Error;
+use crate::local::chance::likelihood::check_epsilon;
+use crate::local::density::DensityEstimate;
+use crate::local::derivation::Streams;
+use crate::local::estimate::{Estimate, HeavyHitters, Law};
+use crate::local::mean::MeanLaw;
+use crate::local::range::RangeEstimate;
+use crate::local::reports::Reports;
+use crate::local::spec::{self, Field, Given};
+use crate::local::values::{Input, ValueKind, Values, check_out};
 use crate::rng::{AnyRng, SecureRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
 
@@ -43,7 +43,7 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// bits of a row.
     const NAME_OF_K: &'static str = "k";
 
-    /// Whether values are [`fingerprints`](super::fingerprints) of texts.
+    /// Whether values are [`fingerprints`](crate::local::fingerprints) of texts.
     const OF_TEXTS: bool = false;
 
     /// The form of the reports.
