@@ -55,13 +55,19 @@ def noise(laplace: dpnoise.Laplace, discrete: dpnoise.DiscreteLaplace) -> None:
     assert_type(laplace.cost, PrivacyCost)
 
 
-def other_mechanisms(choice: mechanisms.Exponential, top: mechanisms.TopK, ledger: Ledger) -> None:
+def other_mechanisms(
+    choice: mechanisms.Exponential, top: mechanisms.TopK, histogram: queries.Histogram, ledger: Ledger
+) -> None:
     assert_type(choice.release([1.0, 2.0]), int)
     assert_type(top.release(floats), NDArray[np.int64])
     assert_type(choice.release_best(texts, texts, list.count), Any)
     assert_type(top.release(floats, candidates=texts), list[Any])
     choice.release("12")  # type: ignore[call-overload]
     assert_type(queries.Count(epsilon=1.0).release([None, 1.0]), int)
+    assert_type(queries.Histogram(domain=texts, epsilon=1.0).release(texts)["red"], int)
+    assert_type(queries.Histogram(edges=[0, 1], epsilon=1.0).release(floats), NDArray[np.int64])
+    assert_type(histogram.release(texts), Any)
+    queries.Histogram(epsilon=1.0)  # type: ignore[call-overload]
     assert_type(queries.Mean(bounds=(0.0, 1.0), epsilon=1.0).release(floats), float)
     queries.Count(epsilon=1.0).release("abc")  # type: ignore[arg-type]
     ledger.release(choice, [1.0, 2.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,17 @@ from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-class Histogram(CountingQuery):
+    Released = TypeVar("Released", default=Any)
+else:  # before Python 3.13 it has no default
+    from typing import TypeVar
+
+    Released = TypeVar("Released")
+
+
+class Histogram(CountingQuery, Generic[Released]):
     """The numbers of rows in disjoint public groups: bins of numbers, or labels.
 
     Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
@@ -57,6 +66,14 @@ class Histogram(CountingQuery):
 
     _parameters = ("edges", "domain", "epsilon", "relation")
 
+    @overload
+    def __init__(
+        self: Histogram[NDArray[np.int64]], *, edges: ArrayLike, epsilon: float, relation: Relation = ...
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Histogram[dict[Any, int]], *, domain: Labels, epsilon: float, relation: Relation = ...
+    ) -> None: ...
     def __init__(
         self,
         *,
@@ -83,9 +100,7 @@ class Histogram(CountingQuery):
         """The labels, if the groups are labels."""
         return self._domain
 
-    def release(
-        self, column: Values, *, threads: int | None = None, rng: Rng = None
-    ) -> NDArray[np.int64] | dict[Any, int]:
+    def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> Released:
         """Release the counts.
 
         Parameters
@@ -106,7 +121,8 @@ class Histogram(CountingQuery):
             negative: they are not clamped.
         """
         released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
-        return released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))
+        answer = released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))
+        return cast("Released", answer)
 
     def to_pandas(self, released: NDArray[np.int64] | dict[Any, int]) -> Any:
         """Label the counts of a release, as a pandas series of int64.
