@@ -42,6 +42,15 @@ class SupportsArray(Protocol):
     def __array__(self) -> NDArray[Any]: ...
 
 
+class Series(Protocol):
+    """A series of pandas or polars: other columns and arrays, indexes of pandas too, lack one of these methods."""
+
+    def head(self, *_: Any, **__: Any) -> Any: ...
+    def to_frame(self, *_: Any, **__: Any) -> Any: ...
+
+
+AnySeries = TypeVar("AnySeries", bound=Series)
+
 Item = TypeVar("Item", covariant=True)
 
 
@@ -60,9 +69,9 @@ Foreign = NDArray[Any] | SupportsArray | ArrowArray | ArrowStream | Tensor
 Integer = int | np.integer[Any]
 Real = float | np.integer[Any] | np.floating[Any]
 
-ListedIntegers = NDArray[Any] | Items[Integer | Foreign | Items[Any]]
-ListedReals = NDArray[Any] | Items[Real | Foreign | Items[Any]]
-"""Those of which a release is an array; of a column of a library it is one of that library."""
+ListedIntegers = NDArray[Any] | ArrowArray | ArrowStream | Items[Integer | Foreign | Items[Any]]
+ListedReals = NDArray[Any] | ArrowArray | ArrowStream | Items[Real | Foreign | Items[Any]]
+"""Those of which a release is an array; that of a series is a series, and of a tensor without dimensions a number."""
 
 Integers = Foreign | ListedIntegers
 Reals = Foreign | ListedReals

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import dpnoise
-from dpnoise import local, mechanisms, queries, samplers, stability
+from dpnoise import _types, local, mechanisms, queries, samplers, stability
 from dpnoise.accounting import Ledger, PrivacyCost
 
 floats = np.zeros(3)
@@ -131,6 +131,23 @@ def plans() -> None:
     assert_type([candidate.report_bytes for candidate in plan], list[int])
 
 
-def columns_of_libraries(of_pandas: Any, laplace: dpnoise.Laplace) -> None:
-    # pandas and polars are no requirement of `make lint`, so their types are unknown there.
-    laplace.release(of_pandas)
+class Series:
+    """In place of those of pandas and polars, which are no requirement of `make lint`."""
+
+    def __array__(self) -> NDArray[Any]:
+        return floats
+
+    def head(self, n: int = 5) -> Series:
+        return self
+
+    def to_frame(self, name: str | None = None) -> object:
+        return name
+
+
+def columns_of_libraries(
+    series: Series, array: _types.ArrowArray, laplace: dpnoise.Laplace, discrete: dpnoise.DiscreteLaplace
+) -> None:
+    assert_type(laplace.release(series), Series)
+    assert_type(laplace.confidence_interval(series), tuple[Series, Series])
+    assert_type(discrete.release(series), Series)
+    assert_type(laplace.release(array), NDArray[np.float64])

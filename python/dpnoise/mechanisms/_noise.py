@@ -15,7 +15,7 @@ from dpnoise._arrays import array_of, doubles, dtype_of, like, read_by, reals_of
 from dpnoise._calls import REQUIRED, hot, misfit
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
-from dpnoise._types import Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
+from dpnoise._types import AnySeries, Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 _FLOAT64 = np.float64  # a name of this module is found faster; so is a type than a subclass
@@ -53,6 +53,8 @@ class Noise(Mechanism):
 
     @overload
     def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
+    @overload
+    def confidence_interval(self, released: AnySeries, level: float = 0.95) -> tuple[AnySeries, AnySeries]: ...
     @overload
     def confidence_interval(
         self, released: ListedReals, level: float = 0.95
@@ -117,6 +119,8 @@ class RealNoise(Noise):
     @overload
     def release(self, x: Real, *, threads: int | None = None, rng: Rng = None) -> float: ...
     @overload
+    def release(self, x: AnySeries, *, threads: int | None = None, rng: Rng = None) -> AnySeries: ...
+    @overload
     def release(self, x: ListedReals, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.float64]: ...
     @overload
     def release(self, x: Reals, *, threads: int | None = None, rng: Rng = None) -> Any: ...
@@ -168,6 +172,8 @@ class IntegerNoise(Noise):
 
     @overload
     def release(self, x: Integer, *, threads: int | None = None, rng: Rng = None) -> int: ...
+    @overload
+    def release(self, x: AnySeries, *, threads: int | None = None, rng: Rng = None) -> AnySeries: ...
     @overload
     def release(self, x: ListedIntegers, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]: ...
     @overload
