@@ -9,6 +9,7 @@ from numbers import Rational, Real
 from typing import Any
 
 from dpnoise._errors import Error, ParameterError
+from dpnoise._types import Number
 
 
 def real(value: Any, name: str) -> float:
@@ -183,7 +184,7 @@ def items_of(given: Any, name: str, what: str) -> list[Any]:
     return list(items)
 
 
-def checked_level(level: float) -> float:
+def checked_level(level: Number) -> float:
     """Return a level between 0 and 1; the error is the same as in the native mechanisms."""
     number = real(level, "level")
     if not 0 < number < 1:
@@ -191,7 +192,7 @@ def checked_level(level: float) -> float:
     return number
 
 
-def checked_delta(delta: float) -> float:
+def checked_delta(delta: Number) -> float:
     """Return a delta between 0 and 1; the error is the same as in the native mechanisms."""
     number = real_down(delta, "delta")
     if not 0 < number < 1:

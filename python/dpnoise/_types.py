@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpnoise._native import ScriptedRng, SeededRng
 
-Rng = SeededRng | ScriptedRng | None
+Rng: TypeAlias = SeededRng | ScriptedRng | None
 """The type of ``rng=``: a generator of `dpnoise.hazmat`, for tests only, or None."""
 
 Size = SupportsIndex | Sequence[SupportsIndex]
@@ -68,6 +69,8 @@ Foreign = NDArray[Any] | SupportsArray | ArrowArray | ArrowStream | Tensor
 
 Integer = int | np.integer[Any]
 Real = float | np.integer[Any] | np.floating[Any]
+Number = Real | Fraction
+"""A number that is a parameter; in data there are no fractions."""
 
 ListedIntegers = NDArray[Any] | ArrowArray | ArrowStream | Items[Integer | Foreign | Items[Any]]
 ListedReals = NDArray[Any] | ArrowArray | ArrowStream | Items[Real | Foreign | Items[Any]]

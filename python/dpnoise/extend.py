@@ -24,6 +24,7 @@ from dpnoise._arrays import array_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise._numbers import integer, real, real_up, root
+from dpnoise._types import Number
 from dpnoise.mechanisms import DiscreteGaussian, Gaussian
 
 __all__ = [
@@ -42,13 +43,13 @@ __all__ = [
 _Noise = TypeVar("_Noise", Gaussian, DiscreteGaussian)
 
 
-def _check_scale(scale: float) -> None:
+def _check_scale(scale: Number) -> None:
     if not 0 < real(scale, "scale") < math.inf:
         raise ParameterError(f"scale must be positive and finite, got {scale!r}")
 
 
 @lru_cache(maxsize=256)
-def gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> Gaussian:
+def gaussian(epsilon: Number, delta: Number, sensitivity: Number, scale: Number) -> Gaussian:
     """Make a mechanism for real values with enough noise for epsilon and delta, and at least the host's scale.
 
     Parameters
@@ -89,7 +90,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> 
     return least if least and least.scale >= scale else with_scale(Gaussian, sensitivity, scale)
 
 
-def with_scale(kind: type[_Noise], sensitivity: float, scale: float) -> _Noise:
+def with_scale(kind: type[_Noise], sensitivity: Number, scale: Number) -> _Noise:
     """Make a Gaussian mechanism of at least a scale, and as near to it as a rho can express.
 
     Parameters

@@ -21,7 +21,6 @@ True
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 from dpnoise import _calls, _native
 from dpnoise._draws import output, sampler_of
 from dpnoise._errors import ParameterError
-from dpnoise._types import Size
+from dpnoise._types import Integer, Number, Size
 
 __all__ = ["NoiseKey", "Ticket"]
 
@@ -176,7 +175,7 @@ class NoiseKey:
         """8 public bytes: equal for equal keys, and revealing nothing else about a key."""
         return self._secret.fingerprint
 
-    def ticket(self, step: int, *, domain: str = "") -> Ticket:
+    def ticket(self, step: Integer, *, domain: str = "") -> Ticket:
         """Make a new ticket, which releases noise once.
 
         Parameters
@@ -197,12 +196,12 @@ class NoiseKey:
         self,
         ticket: Ticket,
         distribution: Distribution,
-        scale: float | Fraction,
+        scale: Number,
         *,
         size: Size,
-        start: int = 0,
-        granularity: float | None = None,
-        radius: int | None = None,
+        start: Integer = 0,
+        granularity: Number | None = None,
+        radius: Integer | None = None,
         out: Samples | None = None,
         threads: int | None = None,
     ) -> Any:
@@ -280,12 +279,12 @@ def regenerate(
     key: NoiseKey,
     ticket: Ticket,
     distribution: Distribution,
-    scale: float | Fraction,
+    scale: Number,
     *,
     size: Size,
-    start: int = 0,
-    granularity: float | None = None,
-    radius: int | None = None,
+    start: Integer = 0,
+    granularity: Number | None = None,
+    radius: Integer | None = None,
     out: Samples | None = None,
     threads: int | None = None,
 ) -> Any:
@@ -336,11 +335,11 @@ def _fill(
     key: NoiseKey,
     ticket: Ticket,
     distribution: Distribution,
-    scale: float | Fraction,
+    scale: Number,
     size: Size,
-    start: int,
-    granularity: float | None,
-    radius: int | None,
+    start: Integer,
+    granularity: Number | None,
+    radius: Integer | None,
     out: Samples | None,
     threads: int | None,
     once: bool,

@@ -20,22 +20,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, Literal
+
+from numpy.typing import NDArray
 
 from dpnoise import _calls
 from dpnoise._columns import column_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, check_word, fraction_of, integer, real
-from dpnoise._types import Integers
+from dpnoise._types import Integer, Integers, Number
 
 __all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
 
 Relation = Literal["add/remove", "substitute"]
 """Which data sets are neighbours: those that differ in the presence of one record, or in the content of one."""
 
-Bounds = tuple[float, float]
+Bounds = Sequence[Number] | NDArray[Any]
 
 _COUNTS: Final = range(2**63)
 
@@ -76,7 +78,7 @@ def histogram(relation: Relation = "add/remove") -> int:
     return 1 if relation == "add/remove" else 2
 
 
-def histogram_distance(x: Mapping[Any, int] | Integers, x_prime: Mapping[Any, int] | Integers) -> int:
+def histogram_distance(x: Mapping[Any, Integer] | Integers, x_prime: Mapping[Any, Integer] | Integers) -> int:
     """Return the L1 distance of two databases that are given as histograms.
 
     The distance is the sum over all kinds of records of the absolute differences of their numbers: the number of
@@ -153,7 +155,7 @@ def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
     return at_least(max(abs(lower), abs(upper)) if relation == "add/remove" else upper - lower)
 
 
-def mean(bounds: Bounds, n: int) -> float:
+def mean(bounds: Bounds, n: Integer) -> float:
     """Return the sensitivity of the mean of ``n`` values within bounds, under "substitute".
 
     Under "add/remove" the number of rows is private, and the mean is as sensitive as a single value.
@@ -175,7 +177,7 @@ def mean(bounds: Bounds, n: int) -> float:
     return at_least((upper - lower) / _check_rows(n))
 
 
-def variance(bounds: Bounds, n: int) -> float:
+def variance(bounds: Bounds, n: Integer) -> float:
     """Return the sensitivity of the variance of ``n`` values within bounds, under "substitute".
 
     The variance is the mean squared distance from the mean. Its sensitivity is ``(upper - lower)**2 * (n - 1) / n**2``,
@@ -205,7 +207,7 @@ def variance(bounds: Bounds, n: int) -> float:
     return at_least((upper - lower) ** 2 * (rows - 1) / rows**2)
 
 
-def quantile_score(q: float, relation: Relation = "add/remove") -> float:
+def quantile_score(q: Number, relation: Relation = "add/remove") -> float:
     """Return the sensitivity of the score by which `dpnoise.queries.Quantile` ranks candidates for ``q``.
 
     The sensitivity is ``max(q, 1 - q)``, rounded up, under "add/remove", and 1 under "substitute".
@@ -234,7 +236,7 @@ def check_relation(relation: str) -> None:
     check_word(relation, "relation", "add/remove", "substitute")
 
 
-def check_bounds(bounds: Bounds) -> Bounds:
+def check_bounds(bounds: Bounds) -> tuple[float, float]:
     try:
         lower, upper = (real(bound, "bounds") for bound in bounds)
     except ParameterError:
@@ -253,7 +255,7 @@ def _exact(bounds: Bounds) -> tuple[Fraction, Fraction]:
     return lower, upper
 
 
-def _check_rows(n: int) -> int:
+def _check_rows(n: Integer) -> int:
     return integer(n, "n", range(1, 2**63))
 
 

@@ -220,7 +220,7 @@ def test_functions_that_answer_stay_functions() -> None:
     assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
     assert pickle.loads(pickle.dumps(method))() == method()  # noqa: S301
     assert "def group_privacy(cost: PrivacyCost" in inspect.getsource(function)
-    assert pydoc.render_doc(function, renderer=pydoc.plaintext).count("group_privacy(cost: 'PrivacyCost', size: 'int')")
+    assert pydoc.render_doc(function, renderer=pydoc.plaintext).count("cost: 'PrivacyCost', size: 'Integer')")
     assert list(inspect.signature(dpnoise.Laplace).parameters) == ["epsilon", "sensitivity", "granularity"]
     assert list(inspect.signature(dpnoise.Laplace.release).parameters) == ["self", "x", "threads", "rng"]
     assert list(inspect.signature(dpnoise.samplers.bernoulli).parameters) == ["p", "size", "out", "threads", "rng"]

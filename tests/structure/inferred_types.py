@@ -75,6 +75,24 @@ def other_mechanisms(
     stability.StableMedian(epsilon=1.0, delta=1e-6).release([1.0, 2.0])
 
 
+def parameters(number: Fraction | np.float32 | np.int64 | int, integer: np.int64, ledger: Ledger) -> None:
+    dpnoise.Laplace(epsilon=number, sensitivity=number).error(number)
+    dpnoise.Laplace(epsilon="1")  # type: ignore[arg-type]
+    dpnoise.Laplace(epsilon=1.0).release(Fraction(1, 2))  # type: ignore[call-overload]
+    dpnoise.DiscreteLaplace(epsilon=number, sensitivity=integer).error()
+    dpnoise.DiscreteLaplace(epsilon=1.0, sensitivity=number)  # type: ignore[arg-type]
+    local.OptimizedUnaryEncoding(k=integer, epsilon=number).variance(n=integer)
+    samplers.laplace(number, granularity=number)
+    ledger.spend(PrivacyCost(number, number))
+    assert_type(PrivacyCost(number).epsilon, float)
+    for bounds in ((0, number), [number, 1.0], floats):
+        assert_type(queries.Mean(bounds=bounds, epsilon=number).bounds, tuple[float, float])
+    queries.Mean(bounds={0, 1}, epsilon=1.0)  # type: ignore[arg-type]
+    stability.ProposeTestRelease(
+        propose=number, distance=lambda data, bound: integer, answer=max, epsilon=number, delta=1e-6
+    )
+
+
 def drawn() -> None:
     assert_type(samplers.laplace(1.0), float)
     assert_type(samplers.laplace(1.0, size=5), NDArray[np.float64])

@@ -141,9 +141,14 @@ def faults(call: Call) -> list[str]:
     return found
 
 
+def floats_alone(call: Call) -> list[str]:
+    """List the parameters that checkers refuse other numbers for; those of records are attributes, which are floats."""
+    return [one.name for one in call.parameters if not call.is_record and str(one.annotation).startswith("float")]
+
+
 @pytest.mark.parametrize("module", list(public_modules()), ids=lambda module: module.__name__)
 def test_every_parameter_is_documented(module: ModuleType) -> None:
-    found = {name: faults(call) for name, call in public_calls(module).items()}
+    found = {name: faults(call) + floats_alone(call) for name, call in public_calls(module).items()}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
@@ -243,6 +248,15 @@ class Record:
 def test_planted_faults_are_noticed(old: str, new: str, fault: list[str]) -> None:
     ((_, call),) = calls_of(Drawn).items()
     assert faults(call._replace(docstring=GOOD.replace(old, new, 1))) == fault
+
+
+def test_a_number_that_must_be_a_float_is_noticed() -> None:
+    def draw(scale: float | None, size: int) -> float:
+        return 0.0
+
+    ((_, call),) = call_of(draw, GOOD).items()
+    assert floats_alone(call) == ["scale"]
+    assert floats_alone(call._replace(is_record=True)) == []
 
 
 def test_records_may_have_attributes() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer, real_down, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import (
     LARGEST_DIVERGENCE,
@@ -92,7 +93,7 @@ class Accountant:
         return self._relation
 
     def compose(
-        self, mechanism: Mechanism | PrivacyCost | PrivacyLoss, count: int = 1, *, sample_rate: float = 1.0
+        self, mechanism: Mechanism | PrivacyCost | PrivacyLoss, count: Integer = 1, *, sample_rate: Number = 1.0
     ) -> Accountant:
         """Add releases.
 
@@ -138,7 +139,7 @@ class Accountant:
         self._composed = None
         return self
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Number) -> float:
         """Return the smallest epsilon that is known to hold for all releases together, or infinity.
 
         Parameters
@@ -167,7 +168,7 @@ class Accountant:
             raise ParameterError(f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}")
         return sequential
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Number) -> float:
         """Return the smallest delta that is known to hold for all releases together, at most 1.
 
         Parameters

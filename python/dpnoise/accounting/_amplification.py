@@ -8,11 +8,12 @@ from decimal import Decimal, Overflow
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, integer, real_down, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_same_relation, exact_product, precise
 from dpnoise.sensitivity import Relation
 
 
-def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
+def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
     """Return the cost to a group of people.
 
     Parameters
@@ -60,7 +61,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     return PrivacyCost(at_least(total), delta, cost.relation)
 
 
-def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> PrivacyCost:
+def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> PrivacyCost:
     """Return the cost of a release from a sample in which each person is, independently, with some probability.
 
     The sample must be secret.
@@ -97,7 +98,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> Pri
         return _amplified(cost, Decimal(share), "add/remove")
 
 
-def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, population: int) -> PrivacyCost:
+def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: Integer, population: Integer) -> PrivacyCost:
     """Return the cost of a release from a sample of fixed size, every such sample being equally likely.
 
     The sample must be secret, and the number of people in the data public.
@@ -157,7 +158,7 @@ class ShuffledCost(PrivacyCost):
     bound: str
 
 
-def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> ShuffledCost:
+def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> ShuffledCost:
     """Return the cost of all reports of a local randomiser when a shuffler has removed their senders and their order.
 
     The shuffled reports together lose less about one person than that person's report alone. The shuffler must be

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer, items_of, real_down
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._cost import (
     PrivacyCost,
     above,
@@ -98,10 +99,10 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
 
 def compose_advanced(
     cost: PrivacyCost,
-    count: int,
+    count: Integer,
     *,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
     method: Literal["optimal", "drv"] = "optimal",
 ) -> PrivacyCost:
     """Return the joint cost of many releases of the same cost, with a smaller epsilon for some delta.

@@ -10,12 +10,13 @@ from typing import Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, checked_delta, real_down
+from dpnoise._types import Number
 from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
 
 Method = Literal["tight", "simple"]
 
 
-def pure_zcdp_rho(epsilon: float) -> float:
+def pure_zcdp_rho(epsilon: Number) -> float:
     """Return the smallest rho that holds for every epsilon-differentially private mechanism, rounded up.
 
     It is ``epsilon * tanh(epsilon / 2)``: below ``epsilon**2 / 2``, and below ``epsilon``.
@@ -44,7 +45,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
         return min(above(loss * (1 - shrunk) / (1 + shrunk)), float_info.max)  # tanh is below 1
 
 
-def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float:
+def zcdp_epsilon(rho: Number, *, delta: Number, method: Method = "tight") -> float:
     """Return an epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)-differential privacy.
 
     The neighbouring relation is the same for both.
@@ -94,7 +95,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
         return above(max(bound, Decimal(0)))
 
 
-def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float:
+def zcdp_delta(rho: Number, *, epsilon: Number, method: Method = "tight") -> float:
     """Return a delta, rounded up, such that rho-zCDP implies (epsilon, delta)-differential privacy.
 
     It is 1 if no smaller bound is known.
@@ -139,7 +140,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
         return math.nextafter(float(exponent.exp()), 1.0) if exponent < 0 else 1.0
 
 
-def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float:
+def zcdp_rho(*, epsilon: Number, delta: Number, method: Method = "tight") -> float:
     """Return the largest rho, rounded down, for which rho-zCDP is known to imply (epsilon, delta)-differential privacy.
 
     So ``zcdp_epsilon(rho, delta=delta)`` is at most ``epsilon``. It can be the budget of a `Ledger`: the decimal number

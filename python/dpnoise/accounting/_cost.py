@@ -14,11 +14,12 @@ from dataclasses import dataclass, fields
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
+from dpnoise._types import Number
 from dpnoise.sensitivity import Relation, check_relation
 
 _EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])
@@ -140,6 +141,10 @@ class PrivacyCost(Cost):
     delta: float = 0.0
     relation: Relation | None = None
 
+    if TYPE_CHECKING:  # what it keeps is a float
+
+        def __init__(self, epsilon: Number, delta: Number = 0.0, relation: Relation | None = None) -> None: ...
+
     def __post_init__(self) -> None:
         """Check the ranges of epsilon and delta."""
         _check(self, "epsilon")
@@ -177,6 +182,10 @@ class ZcdpCost(Cost):
     rho: float
     delta: float = 0.0
     relation: Relation | None = None
+
+    if TYPE_CHECKING:  # what it keeps is a float
+
+        def __init__(self, rho: Number, delta: Number = 0.0, relation: Relation | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         """Check the ranges of rho and delta."""
@@ -225,7 +234,7 @@ class RenyiCost(Cost):
         return type(self), (dict(self.divergences), self.relation)
 
 
-def finite(value: float, name: str, read: Callable[[float, str], float] = real_up) -> float:
+def finite(value: Number, name: str, read: Callable[[Any, str], float] = real_up) -> float:
     number = read(value, name)
     if not (math.isfinite(number) and number >= 0):
         raise ParameterError(f"{name} must be zero or more and finite, got {number!r}")

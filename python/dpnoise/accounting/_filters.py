@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, items_of, real_down, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._cost import (
     QUICK,
@@ -111,7 +112,7 @@ class SequentialFilter(Filter[PrivacyCost]):
     names = ("epsilon", "delta")
 
     @classmethod
-    def of(cls, relation: Relation, epsilon: float, delta: float) -> SequentialFilter:
+    def of(cls, relation: Relation, epsilon: Number, delta: Number) -> SequentialFilter:
         budget = PrivacyCost(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
         return cls(relation, _texts(budget.epsilon, budget.delta))
 
@@ -145,7 +146,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
     names = ("rho", "delta")
 
     @classmethod
-    def of(cls, relation: Relation, rho: float, delta: float, odometer_delta: float | None) -> ZcdpFilter:
+    def of(cls, relation: Relation, rho: Number, delta: Number, odometer_delta: Number | None) -> ZcdpFilter:
         budget = ZcdpCost(_positive(rho, "rho"), real_down(delta, "delta"))
         if odometer_delta is None:
             return cls(relation, _texts(budget.rho, budget.delta), None, ())
@@ -190,7 +191,7 @@ class RenyiFilter(Filter[RenyiCost]):
     kind = "renyi"
 
     @classmethod
-    def of(cls, relation: Relation, epsilon: float, delta: float, orders: Iterable[int]) -> RenyiFilter:
+    def of(cls, relation: Relation, epsilon: Number, delta: Number, orders: Iterable[Integer]) -> RenyiFilter:
         chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in items_of(orders, "orders", "integers")}))
         if not 1 <= len(chosen) <= _MOST_ORDERS:
             raise ParameterError(f"orders must be from 1 to {_MOST_ORDERS} different integers, got {len(chosen)}")
@@ -299,7 +300,7 @@ def _at_any_time(bounds: list[tuple[Decimal, Decimal]], failure: Decimal) -> Dec
     return min(divergence + spread / rate for divergence, rate in bounds)
 
 
-def _positive(value: float, name: str) -> float:
+def _positive(value: Number, name: str) -> float:
     number = real_down(value, name)
     if not 0 < number < math.inf:
         raise ParameterError(f"{name} must be positive and finite, got {number!r}")

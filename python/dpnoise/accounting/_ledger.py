@@ -16,6 +16,7 @@ from dpnoise import _native
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._numbers import check_text
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._cost import (
     Cost,
     PrivacyCost,
@@ -217,8 +218,8 @@ class Ledger(Generic[AnyCost]):
         self: Ledger[PrivacyCost],
         path: str | PathLike[str],
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         relation: Relation | None = None,
     ) -> None: ...
     @overload
@@ -226,9 +227,9 @@ class Ledger(Generic[AnyCost]):
         self: Ledger[ZcdpCost],
         path: str | PathLike[str],
         *,
-        rho: float,
-        delta: float | None = None,
-        odometer_delta: float | None = None,
+        rho: Number,
+        delta: Number | None = None,
+        odometer_delta: Number | None = None,
         relation: Relation | None = None,
     ) -> None: ...
     @overload
@@ -236,20 +237,20 @@ class Ledger(Generic[AnyCost]):
         self: Ledger[RenyiCost],
         path: str | PathLike[str],
         *,
-        epsilon: float,
-        delta: float,
-        orders: Iterable[int],
+        epsilon: Number,
+        delta: Number,
+        orders: Iterable[Integer],
         relation: Relation | None = None,
     ) -> None: ...
     def __init__(
         self,
         path: str | PathLike[str],
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        orders: Iterable[int] | None = None,
-        odometer_delta: float | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        orders: Iterable[Integer] | None = None,
+        odometer_delta: Number | None = None,
         relation: Relation | None = None,
     ) -> None:
         if relation is not None:
@@ -468,11 +469,11 @@ def _cells(row: tuple[Any, ...]) -> list[Any]:
 
 
 def _filter_of(
-    epsilon: float | None,
-    delta: float | None,
-    rho: float | None,
-    orders: Iterable[int] | None,
-    odometer_delta: float | None,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    orders: Iterable[Integer] | None,
+    odometer_delta: Number | None,
     relation: Relation,
 ) -> Filter[Any] | None:
     """Return the filter of the budget that was given, if one was."""

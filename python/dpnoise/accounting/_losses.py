@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError, require
 from dpnoise._numbers import at_least, integer, real_down, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
 from dpnoise.accounting._cost import (
@@ -114,7 +115,7 @@ class PrivacyLoss(ABC):
         """The error of `pld`: a factor of at most exp(slack) in every probability."""
         return 0.0
 
-    def sampled(self, sample_rate: float) -> PrivacyLoss:
+    def sampled(self, sample_rate: Number) -> PrivacyLoss:
         """Bound the loss of a release from a Poisson subsample, for neighbours by addition or removal.
 
         Parameters
@@ -128,9 +129,9 @@ class PrivacyLoss(ABC):
             When `repeated` made this loss: a run accounts for its sampling already.
         """
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
-        return ApproximateLoss(cost.epsilon, cost.delta, sample_rate)
+        return ApproximateLoss(cost.epsilon, cost.delta, real_up(sample_rate, "sample_rate"))
 
-    def repeated(self, count: int) -> PrivacyLoss:
+    def repeated(self, count: Integer) -> PrivacyLoss:
         """Bound the loss of a run of releases, as one release.
 
         Parameters
@@ -138,9 +139,9 @@ class PrivacyLoss(ABC):
         count : int
             The number of releases, at least 1.
         """
-        return RepeatedLoss(self, count)
+        return RepeatedLoss(self, integer(count, "count", range(1, 2**63)))
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         """Bound the Rényi divergence of an order, rounded up.
 
         Without a failure, every mechanism of this ``epsilon`` has at most the divergence of randomised response,
@@ -161,7 +162,7 @@ class PrivacyLoss(ABC):
             return min(above(ratio.ln() / (alpha - 1)), most)
 
     @abstractmethod
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         """Bound the distribution of the loss of several releases.
 
         Parameters
@@ -180,7 +181,7 @@ class PrivacyLoss(ABC):
             `Accountant.LARGEST_DIVERGENCE`.
         """
 
-    def _checked(self, count: int) -> int:
+    def _checked(self, count: Integer) -> int:
         """Refuse releases whose distribution would have so many points that dp-accounting does not return."""
         times = integer(count, "count", range(1, 2**63))
         if self.span > WIDEST or times * self.divergence(2.0) > LARGEST_DIVERGENCE:
@@ -199,7 +200,7 @@ class ApproximateLoss(PrivacyLoss):
     def __post_init__(self) -> None:
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         # Two losses are put on the points of the grid around them.
         times = self._checked(count)
         end = self.epsilon / _INTERVAL
@@ -229,12 +230,12 @@ class BoundedRangeLoss(PrivacyLoss):
         """``epsilon**2 / 8`` (Cesar and Rogers 2021), or the rho of every such epsilon if that is less."""
         return min(_upward(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         # The divergence of randomised response, or order * rho if that is less.
         order = _order(order)
         return min(_upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         # The envelope of all pairs of two outcomes whose losses are epsilon apart.
         times = self._checked(count)
         end = math.ceil(self.epsilon / _INTERVAL)
@@ -265,10 +266,10 @@ class LaplaceLoss(PrivacyLoss):
     sensitivity: int
     sample_rate: float = 1.0
 
-    def sampled(self, sample_rate: float) -> PrivacyLoss:
-        return replace(self, sample_rate=sample_rate)  # dp-accounting samples the distribution
+    def sampled(self, sample_rate: Number) -> PrivacyLoss:
+        return replace(self, sample_rate=real_up(sample_rate, "sample_rate"))  # dp-accounting samples the distribution
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         # The Rényi divergence of Laplace noise (Mironov 2017, proposition 6).
         order = _order(order)
         if self.sample_rate < 1:
@@ -280,7 +281,7 @@ class LaplaceLoss(PrivacyLoss):
             mean = (alpha * ((alpha - 1) * loss).exp() + (alpha - 1) * (-alpha * loss).exp()) / (2 * alpha - 1)
             return above(mean.ln() / (alpha - 1))
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         times = self._checked(count)
         return _repeated(_distribution("laplace", 1.0, self.sample_rate, sensitivity=self._widened), times)
 
@@ -303,7 +304,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
         The probability of each person to be in the sample that is released from, from 2**-1022 to 1.
     """
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         # The sum of three geometric series.
         order = _order(order)
         if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
@@ -316,7 +317,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
             mean = (1 + last + middle) / (1 + (-step).exp())
             return above(loss + mean.ln() / (alpha - 1))
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         # The noise is enumerated, unless it has too many steps.
         if self.sensitivity > _ENUMERABLE:
             return super().pld(count)
@@ -367,15 +368,15 @@ class DiscreteGaussianLoss(PrivacyLoss):
         """The slack of the truncated tails, or of continuous noise."""
         return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
 
-    def sampled(self, sample_rate: float) -> PrivacyLoss:
-        return replace(self, sample_rate=sample_rate)  # dp-accounting samples the distribution
+    def sampled(self, sample_rate: Number) -> PrivacyLoss:
+        return replace(self, sample_rate=real_up(sample_rate, "sample_rate"))  # dp-accounting samples the distribution
 
     @property
     def rho(self) -> float:
         """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), also of a sample."""
         return _upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         # For a sample it is the divergence of Mironov, Talwar and Zhang (2019), section 3.3: a finite sum for whole
         # orders; for others, and those above 2**10, dp-accounting computes it.
         order, variance = _order(order), Fraction(self.sigma) ** 2
@@ -399,7 +400,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
                 total += term
             return above(total.ln() / (Decimal(order) - 1))
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         # The noise of a single value is enumerated; otherwise it is taken as continuous.
         times = self._checked(count)
         if self._enumerable:
@@ -454,7 +455,7 @@ class RepeatedLoss(PrivacyLoss):
     def pld_slack(self) -> float:
         return self.times * self.loss.pld_slack
 
-    def sampled(self, sample_rate: float) -> PrivacyLoss:
+    def sampled(self, sample_rate: Number) -> PrivacyLoss:
         """Refuse to sample: the run accounts for its sampling already."""
         raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
 
@@ -466,10 +467,10 @@ class RepeatedLoss(PrivacyLoss):
     def rho(self) -> float:
         return _upward(exact_product(self.times, decimal_of(self.loss.rho)))
 
-    def divergence(self, order: float) -> float:
+    def divergence(self, order: Number) -> float:
         return _upward(exact_product(self.times, decimal_of(self.loss.divergence(order))))
 
-    def pld(self, count: int) -> Any:
+    def pld(self, count: Integer) -> Any:
         return self.loss.pld(integer(count, "count", range(1, 2**63)) * self.times)
 
 
@@ -478,7 +479,7 @@ def _upward(exact: Decimal | Fraction) -> float:
     return max(up(exact), at_least(exact))
 
 
-def _order(order: float) -> float:
+def _order(order: Number) -> float:
     number = real_up(order, "order")
     if not 1 < number < math.inf:
         raise ParameterError(f"order must be above 1 and finite, got {number!r}")

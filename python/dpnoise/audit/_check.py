@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnoise._errors import ParameterError
+from dpnoise._types import Integer, Number
 from dpnoise.accounting import PrivacyCost
 from dpnoise.audit._databases import Database, are_neighbours
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound
@@ -45,11 +46,11 @@ def check(
     x: Any,
     x_prime: Any,
     *,
-    n: int,
-    epsilon: float | None = None,
-    delta: float | None = None,
+    n: Integer,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     relation: Relation = "add/remove",
-    level: float = 0.95,
+    level: Number = 0.95,
     vectorized: bool = False,
 ) -> Check:
     """Test the claim of a mechanism by experiment, on two neighbouring inputs.
@@ -116,7 +117,7 @@ def held_against(claimed: PrivacyCost, mechanism: Any, x: Any, x_prime: Any, **o
     return Check(claimed.epsilon, found.epsilon > claimed.epsilon, found)
 
 
-def claim_of(mechanism: Any, epsilon: float | None, delta: float | None) -> PrivacyCost:
+def claim_of(mechanism: Any, epsilon: Number | None, delta: Number | None) -> PrivacyCost:
     """Return the caller's claim, or else the mechanism's own."""
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if epsilon is None:

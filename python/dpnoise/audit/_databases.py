@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
+from dpnoise._types import Integer
 from dpnoise.sensitivity import Relation, check_relation, histogram_distance
 
 _COUNTS: Final = range(2**63)
@@ -48,7 +49,7 @@ class Database:
         self._counts = MappingProxyType(dict(Counter(records)))
 
     @classmethod
-    def from_counts(cls, counts: Mapping[Any, int]) -> Database:
+    def from_counts(cls, counts: Mapping[Any, Integer]) -> Database:
         """Make a database from the number of records of each kind, zero or more.
 
         Parameters

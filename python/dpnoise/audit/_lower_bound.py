@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real
+from dpnoise._types import Integer, Number
 from dpnoise.audit._clopper_pearson import nearest_pair
 from dpnoise.audit._events import Event, most_telling
 from dpnoise.audit._outcomes import BLOCK, Outcomes, releases_of
@@ -99,7 +100,14 @@ class EpsilonLowerBound(Report):
 
 
 def epsilon_lower_bound(
-    mechanism: Any, x: Any, x_prime: Any, *, n: int, level: float = 0.95, delta: float = 0.0, vectorized: bool = False
+    mechanism: Any,
+    x: Any,
+    x_prime: Any,
+    *,
+    n: Integer,
+    level: Number = 0.95,
+    delta: Number = 0.0,
+    vectorized: bool = False,
 ) -> EpsilonLowerBound:
     """Bound the privacy loss of a mechanism from below by experiment.
 
@@ -163,9 +171,9 @@ def bound(
     mechanism: Any,
     x: Any,
     x_prime: Any,
-    n: int,
-    level: float,
-    delta: float,
+    n: Integer,
+    level: Number,
+    delta: Number,
     vectorized: bool,
     *,
     fit: Fit = fit,
@@ -174,7 +182,8 @@ def bound(
     """Bound epsilon by events of the statistics that ``fit`` yields."""
     n = integer(n, "n", _COUNTS)
     alarm = (1.0 - open_share(level, "level")) / 4  # a quarter for each event
-    if not 0 <= real(delta, "delta") < 1:
+    delta = real(delta, "delta")
+    if not 0 <= delta < 1:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
     release = releases_of(mechanism, vectorized)
     share = n // _SELECTING
@@ -198,7 +207,7 @@ def bound(
     epsilon, p, q, best = max(bounds, key=lambda found: found[0])
     return EpsilonLowerBound(
         epsilon=epsilon,
-        delta=float(delta),
+        delta=delta,
         level=float(level),
         n=n,
         event=str(best.event),

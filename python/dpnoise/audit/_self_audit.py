@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpnoise._display import caption_of, html_table
+from dpnoise._types import Integer, Number
 from dpnoise.audit._cases import CASES
 from dpnoise.audit._check import Check, claim_of, held_against
 from dpnoise.audit._lower_bound import open_share
@@ -75,7 +76,7 @@ class SelfAudit(Report):
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
 
 
-def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.999999) -> SelfAudit:
+def self_audit(*, epsilon: Number = 1.0, n: Integer = 100_000, level: Number = 0.999999) -> SelfAudit:
     """Audit the installed mechanisms of dpnoise, by `epsilon_lower_bound` for each one.
 
     Parameters
@@ -120,4 +121,4 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
         seconds.append(perf_counter() - started)
     refuted = any(check.refuted for check in checks)
     names = tuple(case.name for case in CASES)
-    return SelfAudit(float(epsilon), n, float(level), refuted, names, tuple(checks), tuple(seconds))
+    return SelfAudit(float(epsilon), int(n), float(level), refuted, names, tuple(checks), tuple(seconds))

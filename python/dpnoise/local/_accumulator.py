@@ -11,7 +11,7 @@ from dpnoise import _native
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import items_of
-from dpnoise._types import Values
+from dpnoise._types import Number, Values
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
@@ -276,7 +276,7 @@ class Accumulator(AnyAccumulator):
                 part.reject(reason, count)
         self._merge_part(part, strict)
 
-    def estimate(self, *, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
+    def estimate(self, *, level: Number = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
         """Estimate how many people have each value.
 
         Parameters

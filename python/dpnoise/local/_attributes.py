@@ -8,7 +8,7 @@ from typing import Any
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalAccumulator, LocalAttributes
 from dpnoise._numbers import at_least, check_text, fraction_of
-from dpnoise._types import Texts, Values
+from dpnoise._types import Integer, Number, Texts, Values
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
@@ -119,7 +119,7 @@ class AttributesProtocol(AttributeSet):
         self,
         collected: AttributesAccumulator | Values,
         *,
-        level: float = 0.95,
+        level: Number = 0.95,
         simultaneous: bool = False,
         post: Post | None = None,
         candidates: Mapping[str, Texts] | None = None,
@@ -180,7 +180,7 @@ class AttributesProtocol(AttributeSet):
             estimates[name] = protocol.estimate(counted, **options)  # type: ignore[attr-defined] # all have it
         return estimates
 
-    def variance(self, attribute: str, n: int, at: float = 0.0) -> float:
+    def variance(self, attribute: str, n: Integer, at: Number = 0.0) -> float:
         """Predict the variance of an estimate about an attribute.
 
         Parameters
@@ -298,7 +298,7 @@ class Split(AttributesProtocol):
     _scheme = "split"
 
 
-def _level_of_one(level: float, d: int) -> float:
+def _level_of_one(level: Number, d: int) -> float:
     """Return the level of the intervals of each of d attributes, at which all hold together at the given one."""
     normal_quantile(level)  # checks the level
     own = at_least(1 - (1 - fraction_of(level)) / d)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from dpnoise._arrays import vector_of_booleans
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._types import Answers, Labels, Rng, Values
+from dpnoise._types import Answers, Integer, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._unary_encoding import UnaryRows
@@ -55,9 +54,7 @@ class RandomizedResponse(FrequencyProtocol):
     __slots__ = ()
     _family = "randomized_response"
 
-    def __init__(
-        self, *, domain: Labels | None = None, epsilon: float | None = None, p: float | Fraction | None = None
-    ) -> None:
+    def __init__(self, *, domain: Labels | None = None, epsilon: Number | None = None, p: Number | None = None) -> None:
         if domain is not None and self._sized(None, domain) != 2:
             raise ParameterError(f"domain must have 2 values, for no and yes, got {len(self._domain or ())}")
         if p is None:
@@ -218,7 +215,7 @@ class LocalHashing(FrequencyProtocol):
     _family = "local_hashing"
 
     def __init__(
-        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, g: int | None = None
+        self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, g: Integer | None = None
     ) -> None:
         self._make(k=self._sized(k, domain), epsilon=epsilon, g=g)
 
@@ -316,7 +313,7 @@ class ProjectiveGeometryResponse(FrequencyProtocol):
     _family = "projective_geometry_response"
 
     def __init__(
-        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, prime: int | None = None
+        self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, prime: Integer | None = None
     ) -> None:
         self._make(k=self._sized(k, domain), epsilon=epsilon, prime=prime)
 
@@ -375,7 +372,7 @@ class SubsetSelection(FrequencyProtocol):
     bits = UnaryRows.bits
 
     def __init__(
-        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, omega: int | None = None
+        self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, omega: Integer | None = None
     ) -> None:
         self._make(k=self._sized(k, domain), epsilon=epsilon, omega=omega)
 

@@ -20,6 +20,7 @@ from dpnoise._display import Column, Record, caption_of, html_table, text_table
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
+from dpnoise._types import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -298,7 +299,7 @@ class Estimate(EstimateTable):
         return np.arange(self.counts.size) if self.domain is None else list(self.domain)
 
 
-def normal_quantile(level: float, intervals: int = 1) -> float:
+def normal_quantile(level: Number, intervals: int = 1) -> float:
     """Return how many standard errors a two-sided interval extends, if several of them must hold together."""
     return _native.normal_quantile(level, intervals)
 
@@ -317,7 +318,7 @@ Found = tuple[Counts, Counts, int, int]
 def with_intervals(
     protocol: _native.LocalProtocol,
     found: Found,
-    level: float,
+    level: Number,
     simultaneous: bool,
     post: Post | None,
     domain: Domain | None,
@@ -331,6 +332,7 @@ def with_intervals(
     quantile = normal_quantile(level, spread_over(min(protocol.counters, counts.size), simultaneous))
     lower, upper = intervals(counts, standard_errors, quantile)
     absent_error = math.sqrt(protocol.variance(reports, 0.0)) * (n / max(reports, 1))
+    level = float(level)
     counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
     return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)

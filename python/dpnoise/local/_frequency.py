@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpnoise._domain import Domain, codes
 from dpnoise._errors import ParameterError
-from dpnoise._types import Answers, Integers, Labels, Rng, Values
+from dpnoise._types import Answers, Integer, Integers, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
@@ -39,7 +39,7 @@ class FrequencyProtocol(Protocol):
     __slots__ = ()
     _counts_values = True
 
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+    def __init__(self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number) -> None:
         self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     @property
@@ -62,7 +62,7 @@ class FrequencyProtocol(Protocol):
         """The probability that a report counts for another given value: that a bit that is 0 is reported as 1."""
         return self._native.q
 
-    def _sized(self, k: int | None, domain: Labels | None) -> int:
+    def _sized(self, k: Integer | None, domain: Labels | None) -> Integer:
         """Keep the labels, if any, and give the number of values."""
         if domain is None:
             if k is None:
@@ -107,7 +107,7 @@ class FrequencyProtocol(Protocol):
     def _vector(self, values: Any) -> NDArray[Any]:
         return codes(values, self._domain)
 
-    def variance(self, n: int, frequency: float = 0.0) -> float:
+    def variance(self, n: Integer, frequency: Number = 0.0) -> float:
         """Predict the variance of an estimated count, in people squared.
 
         It is ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2).
@@ -125,7 +125,7 @@ class FrequencyProtocol(Protocol):
         self,
         collected: Accumulator | Values,
         *,
-        level: float = 0.95,
+        level: Number = 0.95,
         simultaneous: bool = False,
         post: Post | None = None,
         threads: int | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._domain import codes
-from dpnoise._types import Answers, Labels, Rng
+from dpnoise._types import Answers, Integer, Labels, Number, Rng
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._unary_encoding import UnaryRows
@@ -160,10 +160,10 @@ class LongitudinalUnaryEncoding(TwoRoundProtocol):
     def __init__(
         self,
         *,
-        k: int | None = None,
+        k: Integer | None = None,
         domain: Labels | None = None,
-        epsilon_permanent: float,
-        epsilon_first: float,
+        epsilon_permanent: Number,
+        epsilon_first: Number,
         permanent: Literal["optimized", "symmetric"] = "optimized",
     ) -> None:
         self._make(
@@ -234,11 +234,11 @@ class LOLOHA(TwoRoundProtocol):
     def __init__(
         self,
         *,
-        k: int | None = None,
+        k: Integer | None = None,
         domain: Labels | None = None,
-        epsilon_permanent: float,
-        epsilon_first: float,
-        g: int | None = None,
+        epsilon_permanent: Number,
+        epsilon_first: Number,
+        g: Integer | None = None,
     ) -> None:
         self._make(k=self._sized(k, domain), epsilon_permanent=epsilon_permanent, epsilon_first=epsilon_first, g=g)
 
@@ -303,7 +303,7 @@ class DBitFlip(LongitudinalProtocol):
     _family = "d_bit_flip"
     bits = UnaryRows.bits
 
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, d: int) -> None:
+    def __init__(self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, d: Integer) -> None:
         self._make(k=self._sized(k, domain), d=d, epsilon=epsilon)
 
     @property

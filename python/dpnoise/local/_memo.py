@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from dpnoise import _native
+from dpnoise._types import Integer
 
 
 class ClientMemo:
@@ -40,7 +41,7 @@ class ClientMemo:
         raise TypeError("make one by ClientMemo.generate() or ClientMemo.from_bytes()")
 
     @classmethod
-    def generate(cls, n: int = 1) -> ClientMemo:
+    def generate(cls, n: Integer = 1) -> ClientMemo:
         """Draw secrets for people who have none yet.
 
         Parameters

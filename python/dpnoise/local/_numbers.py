@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import vector_of_reals
 from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
-from dpnoise._types import Reals, Rng, Values
+from dpnoise._types import Integer, Number, Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
@@ -104,7 +104,7 @@ class MeanProtocol(NumberProtocol):
     __slots__ = ()
 
     def estimate(
-        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+        self, collected: Accumulator | Values, *, level: Number = 0.95, threads: int | None = None
     ) -> MeanEstimate:
         """Estimate the mean of people's numbers from at least one report.
 
@@ -132,7 +132,7 @@ class MeanProtocol(NumberProtocol):
         mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
-    def variance(self, n: int, x: float) -> float:
+    def variance(self, n: Integer, x: Number) -> float:
         """Predict the variance of an estimated mean over the randomisation.
 
         The class says for which number it is largest. For people with different numbers, average it over them.
@@ -173,7 +173,7 @@ class DuchiMean(MeanProtocol):
     __slots__ = ()
     _family = "duchi_mean"
 
-    def __init__(self, *, epsilon: float) -> None:
+    def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
 
 
@@ -213,7 +213,7 @@ class PiecewiseMean(MeanProtocol):
     __slots__ = ()
     _family = "piecewise_mean"
 
-    def __init__(self, *, epsilon: float) -> None:
+    def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
 
 
@@ -246,7 +246,7 @@ class HybridMean(MeanProtocol):
     __slots__ = ()
     _family = "hybrid_mean"
 
-    def __init__(self, *, epsilon: float) -> None:
+    def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
 
 
@@ -282,7 +282,7 @@ class LaplaceMean(MeanProtocol):
     __slots__ = ()
     _family = "laplace_mean"
 
-    def __init__(self, *, epsilon: float) -> None:
+    def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
 
 
@@ -326,7 +326,7 @@ class GaussianMean(MeanProtocol):
     __slots__ = ()
     _family = "gaussian_mean"
 
-    def __init__(self, *, epsilon: float, delta: float) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number) -> None:
         self._make(epsilon=epsilon, delta=delta)
 
     @property
@@ -441,7 +441,7 @@ class SquareWave(NumberProtocol):
     __slots__ = ()
     _family = "square_wave"
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
+    def __init__(self, *, k: Integer, epsilon: Number) -> None:
         self._make(k=k, epsilon=epsilon)
 
     @property

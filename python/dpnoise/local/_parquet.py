@@ -13,6 +13,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._files import checked_path
 from dpnoise._numbers import integer
 from dpnoise._parquet import PARQUET, native_file, rows_at_a_time
+from dpnoise._types import Integer
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
 
@@ -38,7 +39,7 @@ class ReportsFile:
     domain: list[str] | None
     rows: int
 
-    def batches(self, rows: int) -> Iterator[Any]:
+    def batches(self, rows: Integer) -> Iterator[Any]:
         """Read the reports a piece at a time, so that memory does not grow with the file.
 
         Parameters

@@ -12,6 +12,7 @@ from typing import Final, cast, overload
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import fraction_of, real_down
+from dpnoise._types import Integer, Number
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._families import FAMILIES
@@ -107,7 +108,7 @@ class Plan(Tabular, Sequence[Candidate]):
         return {first: protocols, **{name: [getattr(candidate, name) for candidate in self] for name in others}}
 
 
-def plan(n: int, k: int, epsilon: float, *, shuffled_delta: float | None = None) -> Plan:
+def plan(n: Integer, k: Integer, epsilon: Number, *, shuffled_delta: Number | None = None) -> Plan:
     """Compare the protocols for one of k values.
 
     Parameters
@@ -167,7 +168,7 @@ def plan(n: int, k: int, epsilon: float, *, shuffled_delta: float | None = None)
     return Plan(tuple(candidates), int(n), int(k), float(epsilon), shuffled_delta)
 
 
-def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candidate:
+def _candidate(protocol: FrequencyProtocol, server_cost: str, n: Integer) -> Candidate:
     absent = protocol.variance(n)
     if n < 1:
         raise ParameterError(f"n must be an integer from 1 to 2**64 - 1, got {n!r}")
@@ -183,7 +184,7 @@ def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candida
     )
 
 
-def _shuffled(candidate: Candidate, n: int, delta: float) -> Candidate:
+def _shuffled(candidate: Candidate, n: Integer, delta: float) -> Candidate:
     cost = candidate.protocol.shuffled_cost(n=n, delta=delta)
     return replace(candidate, shuffled_epsilon=cost.epsilon, bound=cost.bound)
 
@@ -238,7 +239,7 @@ class AttributesPlan(Tabular):
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> AttributesPlan:
+def plan_attributes(n: Integer, attributes: Mapping[str, Integer], epsilon: Number) -> AttributesPlan:
     """Compare `Sampled` and `Split` for several attributes that are counted by value.
 
     Parameters
@@ -283,7 +284,7 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
 
 
 def _most_accurate(
-    make: Callable[..., AttributesProtocol], n: int, attributes: Mapping[str, int], epsilon: float
+    make: Callable[..., AttributesProtocol], n: Integer, attributes: Mapping[str, Integer], epsilon: Number
 ) -> AttributesCandidate:
     chosen = {}
     for name, k in attributes.items():

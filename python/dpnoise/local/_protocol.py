@@ -15,7 +15,7 @@ from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalProtocol
 from dpnoise._numbers import check_text, integer, real_down
-from dpnoise._types import Labels, Rng, Values
+from dpnoise._types import Integer, Labels, Number, Rng, Values
 from dpnoise.local import _arrow
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._memo import ClientMemo
@@ -58,7 +58,7 @@ class Protocol(Specification):
         protocol._domain = None
         return protocol
 
-    def _make(self, **arguments: float | str | None) -> None:
+    def _make(self, **arguments: Number | str | None) -> None:
         self._native = LocalProtocol(self._family, **arguments)
 
     @property
@@ -152,7 +152,7 @@ class Protocol(Specification):
         """Make an empty accumulator for reports of this protocol."""
         return Accumulator(self)
 
-    def shuffled_cost(self, *, n: int, delta: float) -> ShuffledCost:
+    def shuffled_cost(self, *, n: Integer, delta: Number) -> ShuffledCost:
         """Return the cost of n reports together when a shuffler has removed their senders and their order.
 
         The shuffler must be trusted to shuffle, and the reports must be from n people who follow the protocol.

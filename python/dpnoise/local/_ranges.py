@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._display import Column
 from dpnoise._domain import codes
-from dpnoise._types import Integers, Rng, Values
+from dpnoise._numbers import checked_level
+from dpnoise._types import Integer, Integers, Number, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
@@ -50,7 +51,7 @@ class RangeEstimate(Tabular):
         counts.flags.writeable = False
         return counts
 
-    def range(self, first: int, last: int) -> CountEstimate:
+    def range(self, first: Integer, last: Integer) -> CountEstimate:
         """Estimate how many people have a value from ``first`` to ``last``.
 
         Parameters
@@ -67,7 +68,7 @@ class RangeEstimate(Tabular):
         margin = normal_quantile(self.level) * error
         return CountEstimate(count, error, count - margin, count + margin)
 
-    def quantile(self, q: float) -> int:
+    def quantile(self, q: Number) -> int:
         """Estimate the smallest value that a share q of all people do not exceed.
 
         Parameters
@@ -122,7 +123,7 @@ class HierarchicalRange(Protocol):
     __slots__ = ()
     _family = "hierarchical_range"
 
-    def __init__(self, *, k: int, epsilon: float, branching: int = 4) -> None:
+    def __init__(self, *, k: Integer, epsilon: Number, branching: Integer = 4) -> None:
         self._make(k=k, epsilon=epsilon, branching=branching)
 
     @property
@@ -169,7 +170,7 @@ class HierarchicalRange(Protocol):
         return codes(values, None)
 
     def estimate(
-        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+        self, collected: Accumulator | Values, *, level: Number = 0.95, threads: int | None = None
     ) -> RangeEstimate:
         """Estimate how many people have each value, and a value in any range.
 
@@ -196,4 +197,4 @@ class HierarchicalRange(Protocol):
         """
         counted = self._collected(collected, threads)
         ranges, n, rejected = counted._state.estimate_ranges()
-        return RangeEstimate(ranges, n, rejected, level)
+        return RangeEstimate(ranges, n, rejected, checked_level(level))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
-from dpnoise._types import Rng, Texts, Values
+from dpnoise._types import Integer, Number, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
@@ -96,7 +96,7 @@ def decode(
     spec: dict[str, Any],
     set_bits: NDArray[np.int64],
     candidates: list[Any],
-    level: float,
+    level: Number,
     simultaneous: bool,
 ) -> RapporEstimate:
     """Select candidates and estimate their counts. ``set_bits[c, j]`` are the bits of candidate c in cohort j."""
@@ -119,7 +119,7 @@ def decode(
     selected = _select(hits, others, cells) if n and candidates else np.zeros(0, np.int64)
     counts, standard_errors = _least_squares(hits[:, selected], others, cells, width)
     lower, upper = intervals(counts, standard_errors, quantile)
-    alarm = min((1.0 - level) / of_all, math.nextafter(1.0, 0.0))  # it rounds to 1 for a tiny level
+    alarm = min((1.0 - float(level)) / of_all, math.nextafter(1.0, 0.0))  # it rounds to 1 for a tiny level
     significant = counts > -NormalDist().inv_cdf(alarm) * standard_errors
     significant.flags.writeable = False
     found = [candidates[index] for index in selected]
@@ -291,7 +291,9 @@ class Rappor(Protocol):
     __slots__ = ()
     _family = "rappor"
 
-    def __init__(self, *, num_bloombits: int, num_hashes: int, num_cohorts: int, f: float, p: float, q: float) -> None:
+    def __init__(
+        self, *, num_bloombits: Integer, num_hashes: Integer, num_cohorts: Integer, f: Number, p: Number, q: Number
+    ) -> None:
         self._make(num_bloombits=num_bloombits, num_hashes=num_hashes, num_cohorts=num_cohorts, f=f, p=p, q=q)
 
     @property
@@ -403,7 +405,7 @@ class Rappor(Protocol):
         collected: Accumulator | Values,
         candidates: Texts,
         *,
-        level: float = 0.95,
+        level: Number = 0.95,
         simultaneous: bool = False,
         threads: int | None = None,
     ) -> RapporEstimate:

@@ -15,7 +15,7 @@ from dpnoise import _columns, _native
 from dpnoise._arrays import is_missing
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import checked_level, integer, real_down
-from dpnoise._types import Rng, Values
+from dpnoise._types import Integer, Number, Rng, Values
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.mechanisms import Mechanism
 from dpnoise.samplers import bernoulli
@@ -93,10 +93,10 @@ class SampleAndThreshold(Mechanism):
     def __init__(
         self,
         *,
-        epsilon: float,
-        delta: float | None = None,
-        threshold: int | None = None,
-        sample_rate: float | None = None,
+        epsilon: Number,
+        delta: Number | None = None,
+        threshold: Integer | None = None,
+        sample_rate: Number | None = None,
         relation: Relation = "add/remove",
     ) -> None:
         given = {"delta": delta, "threshold": threshold, "sample_rate": sample_rate}
@@ -179,7 +179,7 @@ class SampleAndThreshold(Mechanism):
         self,
         collected: ThresholdAccumulator | Values,
         *,
-        level: float = 0.95,
+        level: Number = 0.95,
         simultaneous: bool = False,
         rng: Rng = None,
     ) -> ThresholdEstimate:
@@ -246,7 +246,7 @@ class SampleAndThreshold(Mechanism):
             x._check_open("collected")
         return x
 
-    def visible_from(self, level: float = 0.95) -> int:
+    def visible_from(self, level: Number = 0.95) -> int:
         """Return how many people must have a value for it to be released with this probability.
 
         Parameters

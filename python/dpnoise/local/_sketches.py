@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import vector_of_integers
-from dpnoise._types import Integers, Rng, Texts, Values
+from dpnoise._types import Integer, Integers, Number, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
@@ -83,7 +83,7 @@ class Sketch(Protocol):
         collected: Accumulator | Values,
         candidates: Texts,
         *,
-        level: float = 0.95,
+        level: Number = 0.95,
         simultaneous: bool = False,
         threads: int | None = None,
     ) -> SketchEstimate:
@@ -115,7 +115,7 @@ class Sketch(Protocol):
         counts, standard_errors, n, rejected = counted._state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
         texts = _inputs.as_list(candidates, "candidates")
-        return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
+        return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, float(level), simultaneous)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -203,7 +203,7 @@ class CountMeanSketch(Sketch):
     __slots__ = ()
     _family = "count_mean_sketch"
 
-    def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
+    def __init__(self, *, epsilon: Number, rows: Integer, width: Integer, seed: Integer = 0) -> None:
         self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)
 
 
@@ -247,7 +247,7 @@ class HadamardCountMeanSketch(Sketch):
     __slots__ = ()
     _family = "hadamard_count_mean_sketch"
 
-    def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
+    def __init__(self, *, epsilon: Number, rows: Integer, width: Integer, seed: Integer = 0) -> None:
         self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)
 
 
@@ -303,7 +303,9 @@ class PrefixExtension(Protocol):
     __slots__ = ()
     _family = "prefix_extension"
 
-    def __init__(self, *, bits: int, epsilon: float, step: int = 8, rows: int, width: int, seed: int = 0) -> None:
+    def __init__(
+        self, *, bits: Integer, epsilon: Number, step: Integer = 8, rows: Integer, width: Integer, seed: Integer = 0
+    ) -> None:
         self._make(epsilon=epsilon, bits=bits, step=step, rows=rows, width=width, seed=seed)
 
     @property
@@ -367,7 +369,7 @@ class PrefixExtension(Protocol):
         return 0, 2**self.bits - 1
 
     def estimate(
-        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+        self, collected: Accumulator | Values, *, level: Number = 0.95, threads: int | None = None
     ) -> HeavyHitters:
         """Find frequent values and estimate how many people have them.
 
@@ -403,7 +405,7 @@ class PrefixExtension(Protocol):
         counts, standard_errors, n, rejected = estimated
         lower, upper = intervals(counts, standard_errors, quantile)
         values.flags.writeable = False
-        return HeavyHitters(values, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
+        return HeavyHitters(values, counts, standard_errors, lower, upper, n, rejected, float(level), tested, complete)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

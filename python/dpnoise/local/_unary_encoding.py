@@ -16,7 +16,7 @@ from dpnoise._display import Record
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._types import Answers, Labels, Rng, Values
+from dpnoise._types import Answers, Integer, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
@@ -374,7 +374,7 @@ class UnaryEncoding(UnaryRows):
     __slots__ = ()
     _family = "unary_encoding"
 
-    def __init__(self, *, k: int | None = None, domain: Labels | None = None, p: float, q: float) -> None:
+    def __init__(self, *, k: Integer | None = None, domain: Labels | None = None, p: Number, q: Number) -> None:
         self._make(k=self._sized(k, domain), p=p, q=q)
 
     def __repr__(self) -> str:

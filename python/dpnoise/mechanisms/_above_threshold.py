@@ -13,7 +13,7 @@ from dpnoise._arrays import doubles, reals_of
 from dpnoise._calls import hot
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import checked_level, integer
-from dpnoise._types import Reals, Rng
+from dpnoise._types import Integer, Number, Real, Reals, Rng
 from dpnoise.mechanisms._mechanism import Mechanism
 
 
@@ -78,10 +78,10 @@ class AboveThreshold(Mechanism):
     def __init__(
         self,
         *,
-        epsilon: float,
-        threshold: float,
-        sensitivity: float = 1.0,
-        max_positives: int = 1,
+        epsilon: Number,
+        threshold: Number,
+        sensitivity: Number = 1.0,
+        max_positives: Integer = 1,
         monotonic: bool = False,
     ) -> None:
         self._native = _native.AboveThreshold(
@@ -127,7 +127,7 @@ class AboveThreshold(Mechanism):
         """The scale of the noise of each value, in their unit."""
         return self._native.scales[1]
 
-    def error(self, count: int, level: float = 0.95) -> float:  # type: ignore[override]
+    def error(self, count: Integer, level: Number = 0.95) -> float:  # type: ignore[override]
         """Bound how far from the threshold values are whose answers are wrong.
 
         With probability ``level`` or more all answers of a run are right for the values that are further from the
@@ -219,7 +219,7 @@ class AboveThresholdRun:
         return self._native.halted
 
     @hot
-    def is_above(self, value: float, *, rng: Rng = None) -> bool:
+    def is_above(self, value: Real, *, rng: Rng = None) -> bool:
         """Answer whether a value is above the threshold, with noise added to both.
 
         A positive answer may be the last one: see `halted`.

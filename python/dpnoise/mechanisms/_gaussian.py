@@ -7,6 +7,7 @@ from typing import Any, Literal
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer
+from dpnoise._types import Integer, Number
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 from dpnoise.mechanisms._noise import IntegerNoise, RealNoise, native
@@ -34,7 +35,7 @@ class GaussianPrivacy(Mechanism):
         """The parameter of zero-concentrated differential privacy, when that was given."""
         return self._native.rho
 
-    def delta_for(self, epsilon: float, count: int = 1) -> float:
+    def delta_for(self, epsilon: Number, count: Integer = 1) -> float:
         """Return a delta for which a release is (epsilon, delta)-differentially private.
 
         Parameters
@@ -53,7 +54,7 @@ class GaussianPrivacy(Mechanism):
         """
         return self._native.delta_for(epsilon, integer(count, "count", COUNTS))
 
-    def epsilon_for(self, delta: float, count: int = 1) -> float:
+    def epsilon_for(self, delta: Number, count: Integer = 1) -> float:
         """Return the least epsilon whose `delta_for` is at most ``delta``, at most 1e-12 too large, relatively.
 
         Parameters
@@ -75,7 +76,7 @@ class GaussianPrivacy(Mechanism):
         return {name: value for name, value in super()._values().items() if name not in derived}
 
 
-def check_given(epsilon: float | None, delta: float | None, rho: float | None) -> None:
+def check_given(epsilon: Number | None, delta: Number | None, rho: Number | None) -> None:
     """Refuse what is neither an epsilon with a delta nor a rho."""
     if epsilon is None and rho is None:
         raise ParameterError("epsilon must be given, with delta, or else rho: got neither")
@@ -159,12 +160,12 @@ class Gaussian(GaussianPrivacy, RealNoise):
     def __init__(
         self,
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        sensitivity: float = 1.0,
-        rho: float | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        sensitivity: Number = 1.0,
+        rho: Number | None = None,
         method: Method = "analytic",
-        granularity: float | None = None,
+        granularity: Number | None = None,
     ) -> None:
         check_word(method, "method", "analytic", "classical")
         if rho is not None and method == "classical":
@@ -242,10 +243,10 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     def __init__(
         self,
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        sensitivity: float = 1,
-        rho: float | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        sensitivity: Number = 1,
+        rho: Number | None = None,
     ) -> None:
         check_given(epsilon, delta, rho)
         self._native = native("discrete_gaussian", epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._types import Integer, Number
 from dpnoise.accounting import DiscreteLaplaceLoss, LaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms._noise import IntegerNoise, RealNoise, checked_sensitivity
 
@@ -57,7 +58,7 @@ class Laplace(RealNoise):
 
     _parameters = ("epsilon", "sensitivity", "granularity")
 
-    def __init__(self, *, epsilon: float, sensitivity: float = 1.0, granularity: float | None = None) -> None:
+    def __init__(self, *, epsilon: Number, sensitivity: Number = 1.0, granularity: Number | None = None) -> None:
         self._native = _native.Additive("laplace", epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
 
     def _loss(self) -> PrivacyLoss:
@@ -91,7 +92,7 @@ class DiscreteLaplace(IntegerNoise):
 
     _parameters = ("epsilon", "sensitivity")
 
-    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
+    def __init__(self, *, epsilon: Number, sensitivity: Integer = 1) -> None:
         whole = checked_sensitivity(sensitivity)
         self._native = _native.Additive("discrete_laplace", epsilon=epsilon, sensitivity=whole)
 

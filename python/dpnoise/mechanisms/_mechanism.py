@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from dpnoise._arrays import held_numbers
 from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import ScriptedRng
-from dpnoise._types import Rng
+from dpnoise._types import Number, Rng
 from dpnoise.accounting import PrivacyCost, PrivacyLoss, ZcdpCost
 from dpnoise.sensitivity import Relation
 
@@ -81,7 +81,7 @@ class Mechanism:
             )
         return PrivacyCost(self.epsilon, self.delta, self.relation)
 
-    def error(self, level: float = 0.95) -> float:
+    def error(self, level: Number = 0.95) -> float:
         """Bound the error of a release, or say why it cannot be bounded beforehand.
 
         Parameters

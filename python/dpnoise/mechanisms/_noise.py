@@ -15,7 +15,7 @@ from dpnoise._arrays import array_of, doubles, dtype_of, like, read_by, reals_of
 from dpnoise._calls import REQUIRED, hot, misfit
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
-from dpnoise._types import AnySeries, Integer, Integers, ListedIntegers, ListedReals, Real, Reals, Rng
+from dpnoise._types import AnySeries, Integer, Integers, ListedIntegers, ListedReals, Number, Real, Reals, Rng
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 _FLOAT64 = np.float64  # a name of this module is found faster; so is a type than a subclass
@@ -38,7 +38,7 @@ class Noise(Mechanism):
         """The sensitivity, in the values' unit."""
         return self._native.sensitivity
 
-    def error(self, level: float = 0.95) -> float:
+    def error(self, level: Number = 0.95) -> float:
         """Bound the error of a single release by the smallest sufficient number, in the values' unit.
 
         For integers it is a whole number, for real values a multiple of the granularity and half a step for the
@@ -52,16 +52,16 @@ class Noise(Mechanism):
         return self._native.error(level, 1)
 
     @overload
-    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
+    def confidence_interval(self, released: Real, level: Number = 0.95) -> tuple[float, float]: ...
     @overload
-    def confidence_interval(self, released: AnySeries, level: float = 0.95) -> tuple[AnySeries, AnySeries]: ...
+    def confidence_interval(self, released: AnySeries, level: Number = 0.95) -> tuple[AnySeries, AnySeries]: ...
     @overload
     def confidence_interval(
-        self, released: ListedReals, level: float = 0.95
+        self, released: ListedReals, level: Number = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     @overload
-    def confidence_interval(self, released: Reals, level: float = 0.95) -> tuple[Any, Any]: ...
-    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
+    def confidence_interval(self, released: Reals, level: Number = 0.95) -> tuple[Any, Any]: ...
+    def confidence_interval(self, released: Any, level: Number = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
         Parameters
@@ -92,7 +92,7 @@ class RealNoise(Noise):
         """The step of the grid for a single value, in the values' unit."""
         return self._native.granularity
 
-    def scale_for(self, count: int) -> float:
+    def scale_for(self, count: Integer) -> float:
         """Return the scale of the noise of each value in a release of several, in the values' unit.
 
         The scale is a little more than ``scale``, since the rounding of each value adds to the sensitivity.
@@ -104,7 +104,7 @@ class RealNoise(Noise):
         """
         return self._native.scale_for(integer(count, "count", COUNTS))
 
-    def granularity_for(self, count: int) -> float:
+    def granularity_for(self, count: Integer) -> float:
         """Return the step of the grid for a release of several values, in the values' unit.
 
         It is the given `granularity`, or the default one for so many values.
@@ -212,12 +212,12 @@ class IntegerNoise(Noise):
         return like(x, values)
 
 
-def native(kind: str, **arguments: float | str | None) -> _native.Additive:
+def native(kind: str, **arguments: Number | str | None) -> _native.Additive:
     """Make a native mechanism of a kind whose parameters take each other's place: None is for one that does not."""
     return _native.Additive(kind, **{name: value for name, value in arguments.items() if value is not None})
 
 
-def checked_sensitivity(sensitivity: int) -> int:
+def checked_sensitivity(sensitivity: Integer) -> int:
     """Return a positive integer below 2**63; refuse everything else."""
     if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
         raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")

@@ -11,6 +11,7 @@ from dpnoise import _native
 from dpnoise._calls import hot
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real, real_down
+from dpnoise._types import Integer, Number
 from dpnoise.mechanisms._noise import RealNoise
 
 # The safety margin: a share of epsilon and delta.
@@ -60,7 +61,7 @@ class TruncatedGeometric:
 
     __slots__ = ("_delta", "_epsilon", "_max_partitions_contributed", "_native")
 
-    def __init__(self, *, epsilon: float, delta: float, max_partitions_contributed: int = 1) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number, max_partitions_contributed: Integer = 1) -> None:
         partitions = integer(max_partitions_contributed, "max_partitions_contributed", range(1, 2**63))
         self._epsilon, self._delta = real_down(epsilon, "epsilon"), real_down(delta, "delta")
         self._max_partitions_contributed = partitions
@@ -87,7 +88,7 @@ class TruncatedGeometric:
         return self._max_partitions_contributed
 
     @hot
-    def should_keep(self, num_users: float) -> bool:
+    def should_keep(self, num_users: Number) -> bool:
         """Decide at random whether a group is released.
 
         Parameters
@@ -139,7 +140,7 @@ class NoiseBuffer:
         self._native = _native.NoisyUsers(mechanism._native)
 
     @hot
-    def add_noise(self, x: float) -> float:
+    def add_noise(self, x: Number) -> float:
         """Release a number.
 
         Parameters

@@ -15,7 +15,7 @@ from dpnoise._arrays import doubles, reals_of
 from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least
-from dpnoise._types import Labels, Reals, Rng
+from dpnoise._types import Integer, Labels, Number, Real, Reals, Rng
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
 
@@ -49,7 +49,7 @@ class SelectionMechanism(Mechanism):
         """The step of the grid that scores are rounded to, a power of two near ``scale / 2**40``."""
         return self._native.granularity
 
-    def error(self, count: int, level: float = 0.95) -> float:  # type: ignore[override]
+    def error(self, count: Integer, level: Number = 0.95) -> float:  # type: ignore[override]
         """Bound how far a chosen score is below the best one.
 
         For `TopK` it is the distance to the best remaining score, for each choice. The bound is ``scale * ln(count / (1
@@ -87,7 +87,7 @@ class SelectionMechanism(Mechanism):
         """
 
     def release_best(
-        self, data: Any, candidates: Labels, utility: Callable[[Any, Any], float], *, rng: Rng = None
+        self, data: Any, candidates: Labels, utility: Callable[[Any, Any], Real], *, rng: Rng = None
     ) -> Any:
         """Choose among candidates by their utility for the data: `release` with the scores computed first.
 
@@ -217,7 +217,7 @@ class Exponential(OneOfMany):
 
     __slots__ = ()
 
-    def __init__(self, *, epsilon: float, sensitivity: float = 1.0, monotonic: bool = False) -> None:
+    def __init__(self, *, epsilon: Number, sensitivity: Number = 1.0, monotonic: bool = False) -> None:
         self._native = _native.Selection.exponential(epsilon, sensitivity, monotonic)
 
     @property
@@ -277,7 +277,7 @@ class ReportNoisyMax(OneOfMany):
 
     __slots__ = ()
 
-    def __init__(self, *, epsilon: float, sensitivity: float = 1.0, monotonic: bool = False) -> None:
+    def __init__(self, *, epsilon: Number, sensitivity: Number = 1.0, monotonic: bool = False) -> None:
         self._native = _native.Selection.report_noisy_max(epsilon, sensitivity, monotonic)
 
 
@@ -323,7 +323,7 @@ class TopK(SelectionMechanism):
 
     _parameters = ("k", "epsilon", "sensitivity", "monotonic")
 
-    def __init__(self, *, k: int, epsilon: float, sensitivity: float = 1.0, monotonic: bool = False) -> None:
+    def __init__(self, *, k: Integer, epsilon: Number, sensitivity: Number = 1.0, monotonic: bool = False) -> None:
         self._native = _native.Selection.top_k(k, epsilon, sensitivity, monotonic)
 
     @property

@@ -6,6 +6,7 @@ from typing import Final
 
 from dpnoise import _native
 from dpnoise._numbers import integer
+from dpnoise._types import Integer, Number
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 # How many parties may be named; the native mechanism knows how many there are.
@@ -42,7 +43,7 @@ class Staircase(IntegerNoise):
 
     _parameters = ("epsilon", "sensitivity")
 
-    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
+    def __init__(self, *, epsilon: Number, sensitivity: Integer = 1) -> None:
         self._native = _native.Additive("staircase", epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))
 
 
@@ -63,7 +64,7 @@ class SharedNoise(IntegerNoise):
         """The number of parties whose releases are added up."""
         return self._parties
 
-    def error(self, level: float = 0.95) -> float:
+    def error(self, level: Number = 0.95) -> float:
         """Bound the error of the sum of exactly `parties` releases by the smallest sufficient whole number.
 
         Parameters
@@ -73,7 +74,7 @@ class SharedNoise(IntegerNoise):
         """
         return super().error(level)
 
-    def delta_for(self, epsilon: float, colluding: int = 0) -> float:
+    def delta_for(self, epsilon: Number, colluding: Integer = 0) -> float:
         """Return a delta for which the sum is (epsilon, delta)-differentially private towards some parties.
 
         Parameters
@@ -91,7 +92,7 @@ class SharedNoise(IntegerNoise):
         """
         return self._native.delta_for(epsilon, integer(colluding, "colluding", _PARTIES))
 
-    def epsilon_for(self, delta: float, colluding: int = 0) -> float:
+    def epsilon_for(self, delta: Number, colluding: Integer = 0) -> float:
         """Return the least epsilon for which `delta_for` is at most ``delta``.
 
         Parameters
@@ -152,7 +153,7 @@ class Skellam(SharedNoise):
 
     _parameters = ("epsilon", "delta", "sensitivity", "parties")
 
-    def __init__(self, *, epsilon: float, delta: float, sensitivity: int = 1, parties: int = 1) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number, sensitivity: Integer = 1, parties: Integer = 1) -> None:
         self._native = _native.Additive(
             "skellam", epsilon=epsilon, delta=delta, sensitivity=checked_sensitivity(sensitivity), parties=parties
         )
@@ -209,7 +210,7 @@ class NegativeBinomialShares(SharedNoise):
 
     _parameters = ("epsilon", "sensitivity", "parties")
 
-    def __init__(self, *, epsilon: float, parties: int, sensitivity: int = 1) -> None:
+    def __init__(self, *, epsilon: Number, parties: Integer, sensitivity: Integer = 1) -> None:
         self._native = _native.Additive(
             "negative_binomial_shares",
             epsilon=epsilon,

@@ -6,6 +6,7 @@ from typing import Any
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
+from dpnoise._types import Integer, Number
 from dpnoise.mechanisms._mechanism import COUNTS
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity, native
 
@@ -78,7 +79,7 @@ class TruncatedDiscreteLaplace(TruncatedNoise):
     _parameters = ("epsilon", "sensitivity", "radius")
 
     def __init__(
-        self, *, epsilon: float, delta: float | None = None, sensitivity: int = 1, radius: int | None = None
+        self, *, epsilon: Number, delta: Number | None = None, sensitivity: Integer = 1, radius: Integer | None = None
     ) -> None:
         _check_given(delta, radius=radius)
         whole = checked_sensitivity(sensitivity)
@@ -136,11 +137,11 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
     def __init__(
         self,
         *,
-        epsilon: float,
-        delta: float | None = None,
-        sensitivity: float = 1,
-        scale: float | None = None,
-        radius: int | None = None,
+        epsilon: Number,
+        delta: Number | None = None,
+        sensitivity: Number = 1,
+        scale: Number | None = None,
+        radius: Integer | None = None,
     ) -> None:
         _check_given(delta, scale=scale, radius=radius)
         self._by_delta = delta is not None
@@ -153,7 +154,7 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
             radius=radius,
         )
 
-    def radius_for(self, count: int) -> int:
+    def radius_for(self, count: Integer) -> int:
         """Return the largest magnitude of the noise of each value in a release of several.
 
         Parameters
@@ -163,7 +164,7 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
         """
         return int(self._native.radius_for(integer(count, "count", COUNTS)) or 0)
 
-    def delta_for(self, epsilon: float, count: int = 1) -> float:
+    def delta_for(self, epsilon: Number, count: Integer = 1) -> float:
         """Return a delta for which a release is (epsilon, delta)-differentially private.
 
         Parameters
@@ -186,7 +187,7 @@ class TruncatedDiscreteGaussian(TruncatedNoise):
         return {name: value for name, value in super()._values().items() if name not in derived}
 
 
-def _check_given(delta: float | None, **others: float | None) -> None:
+def _check_given(delta: Number | None, **others: Number | None) -> None:
     """Refuse what is neither a delta nor all of the others."""
     names = " and ".join(others)
     for name, value in others.items():

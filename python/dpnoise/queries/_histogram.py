@@ -13,7 +13,7 @@ from dpnoise import _columns, sensitivity
 from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
-from dpnoise._types import Labels, Rng, Values
+from dpnoise._types import Labels, Number, Rng, Values
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery
@@ -68,18 +68,18 @@ class Histogram(CountingQuery, Generic[Released]):
 
     @overload
     def __init__(
-        self: Histogram[NDArray[np.int64]], *, edges: ArrayLike, epsilon: float, relation: Relation = ...
+        self: Histogram[NDArray[np.int64]], *, edges: ArrayLike, epsilon: Number, relation: Relation = "add/remove"
     ) -> None: ...
     @overload
     def __init__(
-        self: Histogram[dict[Any, int]], *, domain: Labels, epsilon: float, relation: Relation = ...
+        self: Histogram[dict[Any, int]], *, domain: Labels, epsilon: Number, relation: Relation = "add/remove"
     ) -> None: ...
     def __init__(
         self,
         *,
         edges: ArrayLike | None = None,
         domain: Labels | None = None,
-        epsilon: float,
+        epsilon: Number,
         relation: Relation = "add/remove",
     ) -> None:
         if (edges is None) == (domain is None):
@@ -224,7 +224,7 @@ class StabilityHistogram(CountingQuery):
 
     _parameters = ("epsilon", "delta", "relation")
 
-    def __init__(self, *, epsilon: float, delta: float, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, epsilon: Number, delta: Number, relation: Relation = "add/remove") -> None:
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
         if not 0 < real(delta, "delta") < 1:
             raise ParameterError(f"delta must be between 0 and 1, got {delta!r}")

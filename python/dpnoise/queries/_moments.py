@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpnoise import _columns
 from dpnoise._errors import NoErrorBound, ParameterError
 from dpnoise._numbers import checked_level, integer, share_of
-from dpnoise._types import Rng, Values
+from dpnoise._types import Integer, Number, Rng, Values
 from dpnoise.queries._query import Query
 from dpnoise.queries._totals import Count, Sum
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
@@ -35,7 +35,7 @@ class OfMoments(Query):
         self._relation = relation
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> tuple[float, float]:
         """The bounds, in the values' unit."""
         return self._bounds
 
@@ -48,7 +48,7 @@ class OfMoments(Query):
     def _middle(self) -> float:
         return self._bounds[0] / 2 + self._bounds[1] / 2
 
-    def error(self, level: float = 0.95, *, rows: int | None = None) -> float:
+    def error(self, level: Number = 0.95, *, rows: Integer | None = None) -> float:
         """Bound the error that the noise makes, for a column of a given number of rows.
 
         The bound is in the unit of the answer, and is about the answer for the clamped values.
@@ -122,7 +122,7 @@ class Moments:
 
     __slots__ = ("_count", "_sums", "epsilon")
 
-    def __init__(self, moments: list[float], epsilon: float, relation: Relation, bounds: Bounds) -> None:
+    def __init__(self, moments: list[float], epsilon: Number, relation: Relation, bounds: Bounds) -> None:
         # This checks the user's epsilon, not a part of it.
         self.epsilon = Count(epsilon=epsilon, relation=relation).epsilon
         private_rows = relation == "add/remove"
@@ -193,7 +193,7 @@ class Mean(OfMoments):
 
     __slots__ = ()
 
-    def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, bounds: Bounds, epsilon: Number, relation: Relation = "add/remove") -> None:
         super().__init__(bounds, relation)
         self._moments = Moments([self._half], epsilon, relation, bounds)
 
@@ -240,7 +240,7 @@ class Variance(OfMoments):
 
     __slots__ = ()
 
-    def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, bounds: Bounds, epsilon: Number, relation: Relation = "add/remove") -> None:
         super().__init__(bounds, relation)
         if not 1e-120 < self._half < 1e150:
             raise ParameterError(f"bounds must be 1e-120 to 1e150 apart, got {bounds!r}")

@@ -6,7 +6,7 @@ from typing import ClassVar
 from dpnoise import _columns, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
-from dpnoise._types import Rng, Values
+from dpnoise._types import Number, Rng, Values
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
@@ -67,11 +67,11 @@ class Quantile(Query):
     def __init__(
         self,
         *,
-        q: float,
+        q: Number,
         bounds: Bounds,
-        epsilon: float,
+        epsilon: Number,
         relation: Relation = "add/remove",
-        granularity: float | None = None,
+        granularity: Number | None = None,
     ) -> None:
         sensitivity.quantile_score(q, relation)
         self._q = Fraction(real(q, "q")).limit_denominator(_DENOMINATOR)
@@ -94,7 +94,7 @@ class Quantile(Query):
         return float(self._q)
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> tuple[float, float]:
         """The bounds, in the values' unit."""
         return self._bounds
 
@@ -103,7 +103,7 @@ class Quantile(Query):
         """The distance of candidates, in the values' unit."""
         return self._native.granularity
 
-    def rank_error(self, level: float = 0.95) -> float:
+    def rank_error(self, level: Number = 0.95) -> float:
         """Bound by how many rows the rank of a release is off.
 
         Of ``n`` values, clamped and rounded, with ``L`` below the release and ``G`` above it, ``q * n`` is at most this
@@ -169,6 +169,6 @@ class Median(Quantile):
     _parameters: ClassVar[tuple[str, ...]] = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
+        self, *, bounds: Bounds, epsilon: Number, relation: Relation = "add/remove", granularity: Number | None = None
     ) -> None:
         super().__init__(q=0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpnoise._columns import held_column
+from dpnoise._types import Number
 from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace, Mechanism
 from dpnoise.sensitivity import Relation
@@ -46,7 +47,7 @@ class CountingQuery(Query):
     def _loss(self) -> PrivacyLoss | PrivacyCost:
         return self._noise._loss()
 
-    def error(self, level: float = 0.95) -> float:
+    def error(self, level: Number = 0.95) -> float:
         """Bound the error of each count from the noise, by the smallest sufficient whole number.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpnoise import _columns, _native, sensitivity
-from dpnoise._types import Rng, Values
+from dpnoise._types import Number, Rng, Values
 from dpnoise.accounting import LaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.queries._query import CountingQuery, Query
@@ -43,7 +43,7 @@ class Count(CountingQuery):
 
     _parameters = ("epsilon", "relation")
 
-    def __init__(self, *, epsilon: float, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, epsilon: Number, relation: Relation = "add/remove") -> None:
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.count(relation))
         self._relation = relation
 
@@ -112,7 +112,7 @@ class Sum(Query):
     _parameters = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
-        self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove", granularity: float | None = None
+        self, *, bounds: Bounds, epsilon: Number, relation: Relation = "add/remove", granularity: Number | None = None
     ) -> None:
         self._bounds = lower, upper = check_bounds(bounds)
         self._native = _native.Sum(
@@ -121,7 +121,7 @@ class Sum(Query):
         self._relation = relation
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> tuple[float, float]:
         """The bounds, in the values' unit."""
         return self._bounds
 
@@ -167,7 +167,7 @@ class Sum(Query):
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
 
-    def error(self, level: float = 0.95) -> float:
+    def error(self, level: Number = 0.95) -> float:
         """Bound the error from the noise by the smallest sufficient multiple of the granularity.
 
         The bound is on the distance to the sum of the clamped and rounded values. Rounding changes each value by at

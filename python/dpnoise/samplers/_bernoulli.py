@@ -6,25 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._calls import hot
-from dpnoise._types import Rng, Size
+from dpnoise._types import Number, Rng, Size
 from dpnoise.samplers._draw import draw
 
 
 @overload
 def bernoulli(
-    p: float, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None
+    p: Number, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None
 ) -> bool: ...
 @overload
 def bernoulli(
-    p: float, *, size: Size, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
+    p: Number, *, size: Size, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.bool_]: ...
 @overload
 def bernoulli(
-    p: float, *, size: None = None, out: NDArray[np.bool_], threads: int | None = None, rng: Rng = None
+    p: Number, *, size: None = None, out: NDArray[np.bool_], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.bool_]: ...
 @hot
 def bernoulli(
-    p: float,
+    p: Number,
     *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.bool_] | None = None,

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from dpnoise import _native
 from dpnoise._calls import hot
+from dpnoise._types import Integer
 
 
 @hot
-def random_bytes(n: int) -> bytes:
+def random_bytes(n: Integer) -> bytes:
     """Draw random bytes: AES-256 or ChaCha12 under a fresh key from the operating system.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 from dpnoise._calls import REQUIRED, misfit
 from dpnoise._draws import output, sampler_of
 from dpnoise._types import Rng, Size
-
-Scale = int | float | Fraction
 
 Item = TypeVar("Item", bound=np.generic)
 

@@ -8,46 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._calls import hot
-from dpnoise._types import Rng, Size
-from dpnoise.samplers._draw import Scale, draw
+from dpnoise._types import Integer, Number, Rng, Size
+from dpnoise.samplers._draw import draw
 
 
 @overload
 def discrete_laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> int: ...
 @overload
 def discrete_laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: Size,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def discrete_laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @hot
 def discrete_laplace(
-    scale: Scale,
+    scale: Number,
     *given: NoReturn,
     size: Size | None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -103,40 +103,40 @@ def discrete_laplace(
 
 @overload
 def discrete_gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> int: ...
 @overload
 def discrete_gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: Size,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def discrete_gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @hot
 def discrete_gaussian(
-    sigma: Scale,
+    sigma: Number,
     *given: NoReturn,
     size: Size | None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -192,40 +192,40 @@ def discrete_gaussian(
 
 @overload
 def geometric(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> int: ...
 @overload
 def geometric(
-    scale: Scale,
+    scale: Number,
     *,
     size: Size,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @overload
 def geometric(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64],
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.int64]: ...
 @hot
 def geometric(
-    scale: Scale,
+    scale: Number,
     *given: NoReturn,
     size: Size | None = None,
-    radius: int | None = None,
+    radius: Integer | None = None,
     out: NDArray[np.int64] | None = None,
     threads: int | None = None,
     rng: Rng = None,

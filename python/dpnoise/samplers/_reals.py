@@ -8,46 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._calls import hot
-from dpnoise._types import Rng, Size
-from dpnoise.samplers._draw import Scale, draw
+from dpnoise._types import Number, Rng, Size
+from dpnoise.samplers._draw import draw
 
 
 @overload
 def laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> float: ...
 @overload
 def laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: Size,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
 @overload
 def laplace(
-    scale: Scale,
+    scale: Number,
     *,
     size: None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64],
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
 @hot
 def laplace(
-    scale: Scale,
+    scale: Number,
     *given: NoReturn,
     size: Size | None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
@@ -108,40 +108,40 @@ def laplace(
 
 @overload
 def gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> float: ...
 @overload
 def gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: Size,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
 @overload
 def gaussian(
-    sigma: Scale,
+    sigma: Number,
     *,
     size: None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64],
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[np.float64]: ...
 @hot
 def gaussian(
-    sigma: Scale,
+    sigma: Number,
     *given: NoReturn,
     size: Size | None = None,
-    granularity: float | None = None,
+    granularity: Number | None = None,
     out: NDArray[np.float64] | None = None,
     threads: int | None = None,
     rng: Rng = None,

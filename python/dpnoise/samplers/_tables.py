@@ -8,23 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._calls import hot
-from dpnoise._types import Rng, Size
-from dpnoise.samplers._draw import Scale, draw
+from dpnoise._types import Integer, Number, Rng, Size
+from dpnoise.samplers._draw import draw
 
 
 @overload
-def skellam(mu: Scale, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None) -> int: ...
+def skellam(mu: Number, *, size: None = None, out: None = None, threads: int | None = None, rng: Rng = None) -> int: ...
 @overload
 def skellam(
-    mu: Scale, *, size: Size, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
+    mu: Number, *, size: Size, out: NDArray[np.int64] | None = None, threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.int64]: ...
 @overload
 def skellam(
-    mu: Scale, *, size: None = None, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
+    mu: Number, *, size: None = None, out: NDArray[np.int64], threads: int | None = None, rng: Rng = None
 ) -> NDArray[np.int64]: ...
 @hot
 def skellam(
-    mu: Scale,
+    mu: Number,
     *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,
@@ -74,9 +74,9 @@ def skellam(
 
 @overload
 def staircase(
-    epsilon: Scale,
-    width: int,
-    inner: int,
+    epsilon: Number,
+    width: Integer,
+    inner: Integer,
     *,
     size: None = None,
     out: None = None,
@@ -85,9 +85,9 @@ def staircase(
 ) -> int: ...
 @overload
 def staircase(
-    epsilon: Scale,
-    width: int,
-    inner: int,
+    epsilon: Number,
+    width: Integer,
+    inner: Integer,
     *,
     size: Size,
     out: NDArray[np.int64] | None = None,
@@ -96,9 +96,9 @@ def staircase(
 ) -> NDArray[np.int64]: ...
 @overload
 def staircase(
-    epsilon: Scale,
-    width: int,
-    inner: int,
+    epsilon: Number,
+    width: Integer,
+    inner: Integer,
     *,
     size: None = None,
     out: NDArray[np.int64],
@@ -107,9 +107,9 @@ def staircase(
 ) -> NDArray[np.int64]: ...
 @hot
 def staircase(
-    epsilon: Scale,
-    width: int,
-    inner: int,
+    epsilon: Number,
+    width: Integer,
+    inner: Integer,
     *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,
@@ -168,8 +168,8 @@ def staircase(
 
 @overload
 def negative_binomial_share(
-    scale: Scale,
-    parties: int,
+    scale: Number,
+    parties: Integer,
     *,
     size: None = None,
     out: None = None,
@@ -178,8 +178,8 @@ def negative_binomial_share(
 ) -> int: ...
 @overload
 def negative_binomial_share(
-    scale: Scale,
-    parties: int,
+    scale: Number,
+    parties: Integer,
     *,
     size: Size,
     out: NDArray[np.int64] | None = None,
@@ -188,8 +188,8 @@ def negative_binomial_share(
 ) -> NDArray[np.int64]: ...
 @overload
 def negative_binomial_share(
-    scale: Scale,
-    parties: int,
+    scale: Number,
+    parties: Integer,
     *,
     size: None = None,
     out: NDArray[np.int64],
@@ -198,8 +198,8 @@ def negative_binomial_share(
 ) -> NDArray[np.int64]: ...
 @hot
 def negative_binomial_share(
-    scale: Scale,
-    parties: int,
+    scale: Number,
+    parties: Integer,
     *given: NoReturn,
     size: Size | None = None,
     out: NDArray[np.int64] | None = None,

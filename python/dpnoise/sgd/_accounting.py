@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import checked_delta, integer, real_down, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
@@ -19,7 +20,7 @@ _TOLERANCE: Final = 1e-4
 
 
 def epsilon_spent(
-    *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, method: Method = "pld"
+    *, noise_multiplier: Number, sample_rate: Number, steps: Integer, delta: Number, method: Method = "pld"
 ) -> float:
     """Return the total epsilon of steps of DP-SGD, for a delta.
 
@@ -69,7 +70,7 @@ def epsilon_spent(
 
 
 def noise_multiplier_for(
-    *, epsilon: float, delta: float, sample_rate: float, steps: int, method: Method = "pld"
+    *, epsilon: Number, delta: Number, sample_rate: Number, steps: Integer, method: Method = "pld"
 ) -> float:
     """Return the noise multiplier for which steps of DP-SGD are jointly (epsilon, delta)-differentially private.
 
@@ -142,7 +143,7 @@ def noise_multiplier_for(
     return high
 
 
-def _composed(noise_multiplier: float, rate: float, count: int, method: Method) -> Accountant:
+def _composed(noise_multiplier: Number, rate: float, count: int, method: Method) -> Accountant:
     """Compose the steps; refuse noise that is too little for the method."""
     noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
     accountant = Accountant(method=method)
@@ -163,7 +164,7 @@ def _between(low: float, below: float, high: float, above: float) -> float:
     return low * math.exp(width * min(max(share, 0.02), 0.98))
 
 
-def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, float]:
+def _checked(sample_rate: Number, steps: Integer, delta: Number) -> tuple[float, int, float]:
     rate, count, target = (
         real_up(sample_rate, "sample_rate"),
         integer(steps, "steps", range(1, 2**53)),

@@ -14,7 +14,7 @@ from dpnoise import _native
 from dpnoise._arrays import read_by
 from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._numbers import checked_delta, checked_level, integer
-from dpnoise._types import Rng, Values
+from dpnoise._types import Integer, Number, Rng, Values
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
 from dpnoise.sgd._accounting import epsilon_spent
@@ -104,11 +104,11 @@ class CorrelatedGradient(GradientPrivacy):
         self,
         *,
         strategy: BandedToeplitz,
-        clip_norm: float,
-        noise_multiplier: float,
-        expected_batch_size: float,
+        clip_norm: Number,
+        noise_multiplier: Number,
+        expected_batch_size: Number,
         participation: Participation,
-        delta: float | None = None,
+        delta: Number | None = None,
     ) -> None:
         if not isinstance(strategy, BandedToeplitz):
             raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
@@ -218,7 +218,7 @@ class CorrelatedGradient(GradientPrivacy):
         batches: list[Any] = read_by(list, x, "batches")
         return [gradients_of(batch) for batch in batches]
 
-    def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
+    def error(self, d: Integer, level: Number = 0.95) -> float:  # type: ignore[override]
         """Bound the noise of each coordinate of a step.
 
         The bound is in the unit of a step, after the division by ``expected_batch_size``. The noise in sums of the

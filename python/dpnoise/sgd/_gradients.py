@@ -13,7 +13,7 @@ from dpnoise import _native
 from dpnoise._arrays import array_of, dtype_of, read_by
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._types import Values
+from dpnoise._types import Number, Values
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 
@@ -83,7 +83,7 @@ def output_for(gradients: Floats, out: Floats | None) -> Floats:
 
 
 def clip_and_sum(
-    gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None
+    gradients: Values, *, clip_norm: Number, out: Floats | None = None, threads: int | None = None
 ) -> NDArray[Any]:
     """Clip the gradient of each example to a norm, and add the clipped gradients up.
 

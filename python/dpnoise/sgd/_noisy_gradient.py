@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import checked_delta, checked_level, integer, root
-from dpnoise._types import Rng, Values
+from dpnoise._numbers import checked_delta, checked_level, fraction_of, integer, root
+from dpnoise._types import Integer, Number, Rng, Values
 from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss, zcdp_epsilon
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
@@ -127,7 +127,7 @@ class NoisyGradient(GradientPrivacy):
     _parameters = ("clip_norm", "noise_multiplier", "expected_batch_size", "delta")
 
     def __init__(
-        self, *, clip_norm: float, noise_multiplier: float, expected_batch_size: float, delta: float | None = None
+        self, *, clip_norm: Number, noise_multiplier: Number, expected_batch_size: Number, delta: Number | None = None
     ) -> None:
         self._native = _native.NoisyGradient(
             clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=expected_batch_size
@@ -230,7 +230,7 @@ class NoisyGradient(GradientPrivacy):
         self._native.release(np.ascontiguousarray(sums), out, threads, rng)
         return out
 
-    def sensitivity(self, d: int) -> float:
+    def sensitivity(self, d: Integer) -> float:
         """Bound how far one example changes the sum of the clipped gradients on the grid, in the L2 norm.
 
         Parameters
@@ -245,7 +245,7 @@ class NoisyGradient(GradientPrivacy):
         """
         return self._native.sensitivity(integer(d, "d", range(2**53)))
 
-    def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
+    def error(self, d: Integer, level: Number = 0.95) -> float:  # type: ignore[override]
         """Bound the noise of each coordinate of a release, in its unit.
 
         Parameters
@@ -266,7 +266,7 @@ class NoisyGradient(GradientPrivacy):
         return self._loss_of_noise()
 
 
-def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
+def noise_multipliers(clip_norms: Sequence[Number], widths: Sequence[Integer], noise_multiplier: Number) -> list[float]:
     """Find the noise multiplier of each part of a gradient whose parts are clipped to norms of their own.
 
     All parts get noise of the same standard deviation: ``noise_multiplier`` times the joint sensitivity, which is the
@@ -300,7 +300,7 @@ def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_
     [1.4142135623730951, 1.4142135623730951]
     """
 
-    def mechanism(norm: float, multiplier: float) -> NoisyGradient:
+    def mechanism(norm: Number, multiplier: Number) -> NoisyGradient:
         return NoisyGradient(clip_norm=norm, noise_multiplier=multiplier, expected_batch_size=1.0)
 
     if len(clip_norms) != len(widths):
@@ -311,7 +311,7 @@ def noise_multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_
         Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2
         for norm, width in zip(clip_norms, widths, strict=True)
     ]
-    found = [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
+    found = [root(fraction_of(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
     for norm, multiplier in zip(clip_norms, found, strict=True):
         mechanism(norm, multiplier)
     return found

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real
-from dpnoise._types import Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.samplers import bernoulli
 
 _COINS = 2**24  # coins tossed at a time
 
 
-def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.int64]:
+def poisson_sample(n: Integer, sample_rate: Number, rng: Rng = None) -> NDArray[np.int64]:
     """Draw a batch by Poisson subsampling: each of n examples with the same probability, independently.
 
     Parameters

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError, require
 from dpnoise._numbers import check_word, integer, real_up, root
+from dpnoise._types import Integer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +31,7 @@ class OneEvent:
         """The sampling rate of an event: 1, since nothing is sampled."""
         return 1.0
 
-    def events(self, steps: int) -> int:
+    def events(self, steps: Integer) -> int:
         """Return the number of Gaussian releases that a run costs: 1.
 
         Parameters
@@ -155,7 +156,7 @@ class CyclicPoisson:
             raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
         object.__setattr__(self, "sample_rate", rate)
 
-    def events(self, steps: int) -> int:
+    def events(self, steps: Integer) -> int:
         """Return the number of steps that an example may take part in: a ``cycle``-th of ``steps``, rounded up.
 
         Parameters
@@ -279,7 +280,7 @@ class BandedToeplitz:
     _numerators: tuple[int, ...]
     _steps: int
 
-    def __init__(self, coefficients: ArrayLike, *, steps: int) -> None:
+    def __init__(self, coefficients: ArrayLike, *, steps: Integer) -> None:
         self._steps = integer(steps, "steps", STEPS)
         given = _checked(coefficients)
         numerators = np.rint(given * ONE).astype(np.int64)
@@ -289,7 +290,7 @@ class BandedToeplitz:
         self._numerators = tuple(numerators[:bands].tolist())
 
     @classmethod
-    def optimal(cls, *, steps: int, bands: int, error: Literal["mean", "max"] = "mean") -> Self:
+    def optimal(cls, *, steps: Integer, bands: Integer, error: Literal["mean", "max"] = "mean") -> Self:
         """Return the strategy with the least error for a number of bands.
 
         Parameters

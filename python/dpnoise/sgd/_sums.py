@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
-from dpnoise._types import Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.sgd._strategy import ONE, BandedToeplitz
 
 _BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
@@ -27,7 +27,7 @@ class Sums:
     _native: _native.FloatSums | _native.IntegerSums
     _granularity: float
 
-    def __init__(self, strategy: BandedToeplitz | None, stddev: float) -> None:
+    def __init__(self, strategy: BandedToeplitz | None, stddev: Number) -> None:
         if not isinstance(strategy, BandedToeplitz | None):
             raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
         self._strategy, self._stddev = strategy, real_up(stddev, "stddev")
@@ -47,7 +47,7 @@ class Sums:
         """The step of the grid of the sums."""
         return self._granularity
 
-    def history_length(self, d: int) -> int:
+    def history_length(self, d: Integer) -> int:
         """Return the length of the history, the noise that the next steps need; 0 for independent noise.
 
         Parameters
@@ -58,7 +58,13 @@ class Sums:
         return self._native.history_length(integer(d, "d", range(2**53)))
 
     def add_noise(
-        self, sums: NDArray[Any], history: NDArray[np.int64], step: int, *, threads: int | None = None, rng: Rng = None
+        self,
+        sums: NDArray[Any],
+        history: NDArray[np.int64],
+        step: Integer,
+        *,
+        threads: int | None = None,
+        rng: Rng = None,
     ) -> None:
         """Add the noise of a step to the sums, in their place.
 
@@ -137,7 +143,7 @@ class FloatSums(Sums):
 
     __slots__ = ()
 
-    def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: float) -> None:
+    def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: Number) -> None:
         super().__init__(strategy, stddev)
         if not 2.0**-80 <= self._stddev <= 2.0**80:
             raise ParameterError(f"stddev must be from 2**-80 to 2**80, got {stddev!r}")
@@ -192,7 +198,7 @@ class IntegerSums(Sums):
 
     __slots__ = ()
 
-    def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: float) -> None:
+    def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: Number) -> None:
         super().__init__(strategy, stddev)
         numerators, gain = self._recursion()
         self._granularity = 1.0

@@ -16,10 +16,10 @@ from dpnoise._arrays import array_of
 from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real, share_of
-from dpnoise._types import Rng
+from dpnoise._types import Number, Rng
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
-from dpnoise.sensitivity import Bounds, check_bounds
+from dpnoise.sensitivity import check_bounds
 from dpnoise.stability._distances import mode
 from dpnoise.stability._mechanism import Release, released, stability_test
 
@@ -138,7 +138,7 @@ def _finite(answer: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return found
 
 
-def _within(default: Any, pairs: list[Bounds], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _within(default: Any, pairs: list[tuple[float, float]], shape: tuple[int, ...]) -> NDArray[np.float64]:
     try:
         found = _finite(default, shape)
     except (TypeError, ValueError):
@@ -260,7 +260,7 @@ AGGREGATES: Final[Mapping[str, _Entry]] = {
 }
 
 
-def aggregate_of(name: str, *, epsilon: float, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
+def aggregate_of(name: str, *, epsilon: Number, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
     if not isinstance(name, str) or name not in AGGREGATES:
         raise ParameterError(f"aggregate must be one of {', '.join(AGGREGATES)}, got {name!r}")
     entry = AGGREGATES[name]

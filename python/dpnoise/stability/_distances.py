@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpnoise import _columns, _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
+from dpnoise._types import Integer, Number
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._powers import DISCRETIZATIONS, checked_base, interval
 
@@ -104,7 +105,7 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     return mode(x, relation).distance
 
 
-def iqr_distance(x: Any, discretization: int = 1, *, base: float = 2.0) -> int:
+def iqr_distance(x: Any, discretization: Integer = 1, *, base: Number = 2.0) -> int:
     """Compute the fewest values that must be replaced for the interquartile range to leave its interval.
 
     The range is the value of rank ceil(3n/4) minus the value of rank ceil(n/4), as a double. The intervals divide its

@@ -11,11 +11,11 @@ from dpnoise._calls import outside
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest
 from dpnoise._numbers import real_down
-from dpnoise._types import Rng
+from dpnoise._types import Number, Rng
 from dpnoise.mechanisms import Mechanism
 
 
-def part_of(epsilon: float, parts: int) -> float:
+def part_of(epsilon: Number, parts: int) -> float:
     """Divide epsilon exactly into 2 or 4 equal parts; an error message shows the epsilon that was given."""
     whole = real_down(epsilon, "epsilon")
     if not parts * 2.0**-40 <= whole <= 2.0**40:
@@ -23,7 +23,7 @@ def part_of(epsilon: float, parts: int) -> float:
     return whole / parts
 
 
-def half_of(delta: float) -> float:
+def half_of(delta: Number) -> float:
     """Halve delta exactly; an error message shows the delta that was given."""
     whole = real_down(delta, "delta")
     if not 2.0**-1021 <= whole < 1:
@@ -31,7 +31,7 @@ def half_of(delta: float) -> float:
     return whole / 2
 
 
-def stability_test(epsilon: float, delta: float) -> StabilityTest:
+def stability_test(epsilon: Number, delta: Number) -> StabilityTest:
     """Make the test; parameters of exact types, such as Fraction, are rounded down to floats."""
     return StabilityTest(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpnoise._columns import held_column
-from dpnoise._types import Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._distances import Found, median, mode
 from dpnoise.stability._mechanism import (
@@ -56,10 +56,10 @@ class StableValue(StableMechanism):
 
     _parameters = ("epsilon", "delta")
 
-    def __init__(self, *, epsilon: float, delta: float) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number) -> None:
         self._native = stability_test(epsilon, delta)
 
-    def release(self, x: tuple[Any, int], *, rng: Rng = None) -> Any:
+    def release(self, x: tuple[Any, Integer], *, rng: Rng = None) -> Any:
         """Release a value if its distance to instability passes the test, None otherwise.
 
         Parameters
@@ -80,7 +80,7 @@ class StableValue(StableMechanism):
         value, distance = x
         return value, integer(distance)
 
-    def _attempt(self, x: tuple[Any, int], rng: Rng) -> Release:
+    def _attempt(self, x: tuple[Any, Integer], rng: Rng) -> Release:
         return released(*self._held(x), self._native, rng)
 
 
@@ -102,7 +102,7 @@ class StableStatistic(StableMechanism):
 
     relation: Any = Parameter()
 
-    def __init__(self, *, epsilon: float, delta: float, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, epsilon: Number, delta: Number, relation: Relation = "add/remove") -> None:
         self._native = stability_test(epsilon, delta)
         check_relation(relation)
         self._given = {"relation": relation}

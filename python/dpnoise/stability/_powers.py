@@ -9,6 +9,7 @@ from typing import Final
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, real
+from dpnoise._types import Number
 
 BASES: Final = (1 + 2.0**-6, 2.0**10)
 
@@ -20,7 +21,7 @@ _SMALLEST: Final = math.ulp(0.0)
 _DIGITS: Final = 60
 
 
-def checked_base(base: float) -> float:
+def checked_base(base: Number) -> float:
     found = real(base, "base")
     if not BASES[0] <= found <= BASES[1]:
         raise ParameterError(f"base must be from 1 + 2**-6 to 2**10, got {base!r}")

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dpnoise._arrays import read_by
 from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._numbers import real
-from dpnoise._types import Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
@@ -92,11 +92,11 @@ class ProposeTestRelease(StableMechanism):
     def __init__(
         self,
         *,
-        propose: float | Callable[[int], float],
-        distance: Callable[[Any, float], int],
+        propose: Number | Callable[[int], Number],
+        distance: Callable[[Any, float], Integer],
         answer: Callable[[Any, float, float], Any],
-        epsilon: float,
-        delta: float,
+        epsilon: Number,
+        delta: Number,
     ) -> None:
         self._native = stability_test(part_of(epsilon, 2), delta)
         for name, function in (("distance", distance), ("answer", answer)):

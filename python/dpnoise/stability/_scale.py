@@ -9,7 +9,7 @@ import numpy as np
 
 from dpnoise import _native
 from dpnoise._columns import held_column
-from dpnoise._types import Rng
+from dpnoise._types import Number, Rng
 from dpnoise.mechanisms import Laplace
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._distances import ascending
@@ -82,7 +82,7 @@ class StableScale(StableMechanism):
     _parameters = ("epsilon", "delta", "base")
     _reason = "a release is off by a factor, the base to the power of Laplace noise of scale 4 / epsilon"
 
-    def __init__(self, *, epsilon: float, delta: float, base: float = 2.0) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number, base: Number = 2.0) -> None:
         self._base = checked_base(base)
         part = part_of(epsilon, 4)
         self._native = stability_test(part, half_of(delta))

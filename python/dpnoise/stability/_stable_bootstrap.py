@@ -13,7 +13,7 @@ from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._numbers import integer
-from dpnoise._types import Rng
+from dpnoise._types import Number, Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
 from dpnoise.stability._rows import held_rows
@@ -107,8 +107,8 @@ class StableBootstrap(StableMechanism):
         self,
         *,
         f: NativeName | Callable[[Any], Any],
-        epsilon: float,
-        delta: float,
+        epsilon: Number,
+        delta: Number,
         processes: int | None = None,
         allow_long: bool = False,
     ) -> None:

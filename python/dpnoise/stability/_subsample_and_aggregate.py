@@ -12,7 +12,7 @@ from dpnoise import samplers
 from dpnoise._display import progress
 from dpnoise._numbers import integer
 from dpnoise._processes import Died, in_processes
-from dpnoise._types import Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
@@ -129,13 +129,13 @@ class SubsampleAndAggregate(StableMechanism):
         self,
         *,
         f: Callable[[Any], Any],
-        blocks: int,
+        blocks: Integer,
         aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"],
         bounds: Bounds | Sequence[Bounds] | None = None,
         candidates: Sequence[Any] | None = None,
-        epsilon: float,
-        delta: float | None = None,
-        alpha: float | None = None,
+        epsilon: Number,
+        delta: Number | None = None,
+        alpha: Number | None = None,
         default: Any = None,
         processes: int = 1,
     ) -> None:

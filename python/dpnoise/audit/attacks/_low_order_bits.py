@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
+from dpnoise._types import Integer, Number, Real
 from dpnoise.audit import _statistics
 from dpnoise.audit._check import Check, claim_of
 from dpnoise.audit._lower_bound import bound
@@ -48,14 +49,14 @@ class LowOrderBits(Check):
 
 def low_order_bits(
     mechanism: Any,
-    x: float = 0.0,
-    x_prime: float = 1.0,
+    x: Real = 0.0,
+    x_prime: Real = 1.0,
     *,
-    n: int = 100_000,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    scale: float | None = None,
-    level: float = 0.999999,
+    n: Integer = 100_000,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    scale: Number | None = None,
+    level: Number = 0.999999,
     vectorized: bool = False,
 ) -> LowOrderBits:
     """Attack a mechanism by the low-order bits of its releases.
@@ -111,8 +112,9 @@ def low_order_bits(
     True
     """
     claimed = claim_of(mechanism, epsilon, delta)
-    scale = getattr(mechanism, "scale", None) if scale is None else scale
-    if scale is not None and not 0 < real(scale, "scale") < math.inf:
+    given = getattr(mechanism, "scale", None) if scale is None else scale
+    scale = None if given is None else real(given, "scale")
+    if scale is not None and not 0 < scale < math.inf:
         raise ParameterError(f"scale must be positive and finite, got {scale!r}")
 
     def fit(to_fit: Outcomes, to_fit_prime: Outcomes) -> Iterator[Statistic]:
@@ -126,13 +128,13 @@ def low_order_bits(
     return LowOrderBits(claimed.epsilon, found.epsilon > claimed.epsilon, found, scale)
 
 
-def _supports(outcomes: Outcomes, x: float, x_prime: float, scale: float) -> NDArray[np.int64]:
+def _supports(outcomes: Outcomes, x: Real, x_prime: Real, scale: float) -> NDArray[np.int64]:
     """Code which inputs can lead to an outcome: x, x_prime, both or neither."""
     released = outcomes.column(0).astype(np.float64)
     return _is_reachable(released, x, scale) + 2 * _is_reachable(released, x_prime, scale)
 
 
-def _is_reachable(released: NDArray[np.float64], x: float, scale: float) -> NDArray[np.int64]:
+def _is_reachable(released: NDArray[np.float64], x: Real, scale: float) -> NDArray[np.int64]:
     """Say whether a release can be ``x +- scale log(k 2^-53)`` for an integer k, with each step rounded."""
     noise = released - x
     nearest = np.rint(np.exp(-np.abs(noise) / scale) * 2.0**53)

@@ -12,6 +12,7 @@ import numpy as np
 from dpnoise._display import Column, caption_of, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
+from dpnoise._types import Integer, Number
 from dpnoise.audit._check import claim_of
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound, open_share
 from dpnoise.audit._outcomes import Outcomes
@@ -70,12 +71,12 @@ class Precision(Report):
 def precision(
     mechanism: Any,
     *,
-    n: int = 100_000,
-    sensitivity: float | None = None,
-    magnitudes: Sequence[float] = _MAGNITUDES,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    level: float = 0.999999,
+    n: Integer = 100_000,
+    sensitivity: Number | None = None,
+    magnitudes: Sequence[Number] = _MAGNITUDES,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    level: Number = 0.999999,
     vectorized: bool = False,
 ) -> Precision:
     """Attack a mechanism by the precision of its outcomes.
@@ -146,7 +147,7 @@ def precision(
     return Precision(claimed.epsilon, refuted, neighbours, bounds)
 
 
-def _neighbours(magnitude: float, sensitivity: float) -> tuple[float, float]:
+def _neighbours(magnitude: float, sensitivity: Number) -> tuple[float, float]:
     whole = isinstance(sensitivity, int)
     step = 1 << (int(sensitivity).bit_length() - 1) if whole else math.ldexp(1.0, math.frexp(sensitivity)[1] - 1)
     x = round(magnitude) * step

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import numbers
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpnoise._display import progress
 from dpnoise._numbers import integer
+from dpnoise._types import Integer, Real
 from dpnoise.audit._report import Report
 
 _COUNTS: Final = range(100, 2**40)
@@ -78,7 +79,7 @@ class Timing(Report):
 
 
 def timing(
-    mechanism: Any, x: float = 0.0, *, n: int = 20_000, clock: Callable[[], int] = time.perf_counter_ns
+    mechanism: Any, x: Real = 0.0, *, n: Integer = 20_000, clock: Callable[[], int] = time.perf_counter_ns
 ) -> Timing:
     """Attack a mechanism by the time of its releases.
 
@@ -122,7 +123,7 @@ def timing(
             begun = clock()
             released = release(x)
             times[i] = clock() - begun
-            if not isinstance(released, Real):
+            if not isinstance(released, numbers.Real):
                 raise TypeError(f"mechanism must return a number, got {type(released).__name__}")
             noise[i] = abs(float(released) - x)
         advance(n)
