@@ -68,12 +68,12 @@ class ProposeTestRelease(StableMechanism):
 
     >>> import numpy as np
     >>> from dpnoise import Laplace, datasets, stability
-    >>> def distance(ages, bound):
+    >>> def distance(ages: np.ndarray, bound: float) -> np.integer:
     ...     x, middle = np.sort(np.clip(ages, 0, 100)), (len(ages) - 1) // 2
     ...     below = np.append(x[:middle][::-1], 0)
     ...     above = np.append(x[middle + 1 :], 100)
     ...     return np.count_nonzero(above[: middle + 1] - below <= bound)
-    >>> def answer(ages, bound, epsilon):
+    >>> def answer(ages: np.ndarray, bound: float, epsilon: float) -> float:
     ...     middle = np.sort(np.clip(ages, 0, 100))[(len(ages) - 1) // 2]
     ...     return Laplace(epsilon=epsilon, sensitivity=bound).release(float(middle))
     >>> median = stability.ProposeTestRelease(propose=1, distance=distance, answer=answer, epsilon=1.0, delta=1e-6)
