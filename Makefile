@@ -152,6 +152,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/mypy python/dpnoise tests/structure/inferred_types.py
 	$(BIN)/mypy --config-file integrations/mypy.ini integrations/*/src/dpnoise_*
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/python docs/site/page_types.py
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep their record for the site (15 minutes)

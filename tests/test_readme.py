@@ -1,9 +1,11 @@
 """What the README and the documentation show runs as shown, and so do the examples."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import page_types
 import pytest
 from page_outputs import PAGES, differences, python_blocks, run_blocks, with_outputs
 
@@ -59,6 +61,18 @@ def test_a_block_that_raises_is_noticed(tmp_path):
     with pytest.raises(AssertionError) as caught:
         run_blocks(page)
     assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == (page, 8)
+
+
+def test_both_checkers_notice_a_type_that_is_wrong(tmp_path):
+    pytest.importorskip("mypy", reason="uses mypy, which is not installed")
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    block = "Text.\n\n```python\nx = 1\nx = 'a'\n```\n"
+    good.write_text(block)
+    bad.write_text(f"{block}\n```python\ny: int = x\n```\n")
+    found, shown = page_types.errors([good, bad]), os.path.relpath(bad, ROOT)
+    assert [line for line in found if "good.md" in line] == []
+    assert [line.partition(": error")[0] for line in found if ": error: " in line] == [f"{shown}:9"]
+    assert [line.strip().partition(" - ")[0] for line in found if " - error: " in line] == [f"{shown}:9:10"]
 
 
 def page_with(tmp_path, code, shown=""):
