@@ -52,15 +52,21 @@ def real(value: Any, name: str) -> float:
     raise problem
 
 
+def _exact(value: Any) -> Any:
+    """Return a number as one that Python compares exactly with floats: NumPy makes its integers floats before that."""
+    return operator.index(value) if hasattr(value, "__index__") else value
+
+
 def fraction_of(value: Any) -> Fraction:
     """Return a finite number that `real` takes as the fraction that it is."""
+    value = _exact(value)
     return Fraction(value) if isinstance(value, Rational | float) else Fraction(float(value))
 
 
 def real_down(value: Any, name: str) -> float:
     """Return the largest float that is no larger: promises are rounded down."""
     nearest = real(value, name)
-    return math.nextafter(nearest, -math.inf) if value < nearest else nearest
+    return math.nextafter(nearest, -math.inf) if _exact(value) < nearest else nearest
 
 
 def real_up(value: Any, name: str) -> float:
@@ -98,7 +104,7 @@ def at_least(exact: Any) -> float:
         nearest = float(exact)
     except OverflowError:
         return math.inf
-    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+    return nearest if nearest >= _exact(exact) else math.nextafter(nearest, math.inf)
 
 
 def root(square: Fraction) -> float:

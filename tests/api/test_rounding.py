@@ -34,10 +34,10 @@ def test_sensitivities_are_rounded_up() -> None:
         assert exceeds_least(sensitivity.quantile_score(q), max(Fraction(q), 1 - Fraction(q)))
     assert sensitivity.mean((0, 3), 1) == 3.0
     third: Any = THIRD
-    for given in (THIRD, LARGE):
+    for given in (THIRD, LARGE, np.int64(LARGE)):
         for relation in ("add/remove", "substitute"):
-            assert exceeds_least(sensitivity.sum((0, given), relation), Fraction(given))
-        assert exceeds_least(sensitivity.mean((0, given), 1), Fraction(given))
+            assert exceeds_least(sensitivity.sum((0, given), relation), exact_value(given))
+        assert exceeds_least(sensitivity.mean((0, given), 1), exact_value(given))
     assert exceeds_least(sensitivity.variance((0, third), 2), THIRD**2 / 4)
     assert exceeds_least(sensitivity.quantile_score(Fraction(3, 97)), Fraction(94, 97))
     assert sensitivity.sum((-1.7e308, 1.7e308), "substitute") == math.inf
@@ -53,25 +53,35 @@ def test_what_is_known_of_another_guarantee_is_rounded_up(epsilon: float) -> Non
 THIRD, LARGE = Fraction(1, 3), 2**53 + 1
 """Numbers whose nearest doubles are below them."""
 
+
+def exact_value(given: Any) -> Fraction:
+    return given if isinstance(given, Fraction) else Fraction(int(given))
+
+
 TENTH = Fraction(1, 10)
 """One whose nearest double is above it."""
 
 
-@pytest.mark.parametrize("given", [THIRD, LARGE])
+# NumPy compares its integers with floats as floats.
+@pytest.mark.parametrize("given", [THIRD, LARGE, np.int64(LARGE), np.uint64(LARGE)])
 @pytest.mark.parametrize(
     "kind",
     [dpnoise.Laplace, dpnoise.Exponential, dpnoise.ReportNoisyMax],
 )
 def test_a_sensitivity_that_no_float_holds_is_rounded_up(kind: Any, given: Any) -> None:
-    assert float(given) < given, "the control"
-    assert exceeds_least(kind(epsilon=1.0, sensitivity=given).sensitivity, Fraction(given))
+    exact = exact_value(given)
+    assert float(given) < exact, "the control"
+    assert exceeds_least(kind(epsilon=1.0, sensitivity=given).sensitivity, exact)
     gaussian = dpnoise.Gaussian(rho=0.5, sensitivity=given)
-    assert exceeds_least(gaussian.sensitivity, Fraction(given))
+    assert exceeds_least(gaussian.sensitivity, exact)
+    assert exceeds_least(PrivacyCost(given).epsilon, exact)
 
 
 def test_parameters_of_accounts_are_rounded_in_the_private_direction(memory_path: Path) -> None:
     below, above = math.nextafter(0.1, 0), math.nextafter(float(THIRD), 1)
     assert accounting.Ledger(memory_path / "ledger", epsilon=TENTH, delta=TENTH).budget.epsilon == below
+    budget = accounting.Ledger(memory_path / "large", epsilon=np.int64(2**53 + 3)).budget.epsilon
+    assert budget == 2**53 + 2, "whose nearest float is 2**53 + 4"
     cost = PrivacyCost(1.0, 1e-5)
     assert accounting.amplify_by_poisson_sampling(cost, sample_rate=THIRD) == accounting.amplify_by_poisson_sampling(
         cost, sample_rate=above

@@ -61,7 +61,7 @@ where
 /// The probability called `name` as a double, which must be its exact value; the caller checks its range.
 pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let float = real(value, name)?;
-    if float.is_nan() || value.eq(float)? {
+    if float.is_nan() || comparable(value).eq(float)? {
         return Ok(float);
     }
     Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
@@ -71,13 +71,19 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
 pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
     // A value that cannot be compared with a number is refused by the check of its range.
-    Ok(if value.lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
+    Ok(if comparable(value).lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
 }
 
 /// The parameter called `name` as the smallest double that is no smaller: bounds are rounded up.
 pub(crate) fn real_up(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
-    Ok(if value.gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
+    Ok(if comparable(value).gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
+}
+
+/// The value as one that Python compares exactly with floats: NumPy makes its integers floats before that.
+fn comparable<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    let whole = if value.is_instance_of::<PyFloat>() { None } else { value.call_method0("__index__").ok() };
+    whole.unwrap_or_else(|| value.clone())
 }
 
 /// The parameter called `name` as the nearest double; the caller checks its range.
