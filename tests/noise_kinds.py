@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import dpnoise
 from dpnoise import _native, mechanisms
 
 
 def class_of(kind: str) -> type[mechanisms.Mechanism]:
     """Return the class of a kind of the core."""
     name = kind.title().replace("_", "")
-    assert name in mechanisms.__all__, f"dpnoise.mechanisms has no {name}, the class of the core's {kind}"
+    for module in (mechanisms, dpnoise):
+        assert name in module.__all__, f"{module.__name__} has no {name}, the class of the core's {kind}"
     return getattr(mechanisms, name)
 
 
