@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpnoise import samplers
+from dpnoise import local, samplers
+from dpnoise.local._specification import CLASSES
 
 ROOT = Path(__file__).parents[2]
 SAMPLERS = [name for name in samplers.__all__ if name != "random_bytes"]
@@ -56,3 +57,26 @@ def test_every_sampler_is_in_every_place() -> None:
 @pytest.mark.parametrize("name", ["cauchy", "two_sided_geometric"])
 def test_one_that_is_nowhere_is_noticed(name: str) -> None:
     assert missing([name], OF_SAMPLERS) == {(name, place) for place in OF_SAMPLERS}
+
+
+def without_class(families: list[str]) -> list[str]:
+    return [name for name in families if name not in CLASSES]
+
+
+def test_every_family_of_protocols_has_a_class() -> None:
+    assert without_class(list(local.FAMILIES)) == [], "dpnoise.local lacks a class with such a `_family`"
+    assert without_class(["toy_response"]) == ["toy_response"]
+
+
+def unused(header: str, wrapper: str) -> set[str]:
+    """List the functions of a header in C that a header in C++ does not use."""
+    functions = set(re.findall(r"\bdpnoise_\w+(?=\()", header))
+    return (
+        functions - set(re.findall(r"\bdpnoise_\w+", wrapper)) - {"dpnoise_abi_version"}
+    )  # for languages that load the library
+
+
+def test_cpp_has_every_function_of_c() -> None:
+    header, wrapper = ((ROOT / "clients/c" / name).read_text(encoding="utf-8") for name in ("dpnoise.h", "dpnoise.hpp"))
+    assert unused(header, wrapper) == set()
+    assert unused(f"{header}\ndpnoise_toy_mechanism(", wrapper) == {"dpnoise_toy_mechanism"}
