@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from ast import literal_eval
 from collections.abc import Callable, Iterable
 from functools import wraps
-from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import walk_packages
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
@@ -100,6 +100,7 @@ def _answering(function: FunctionType) -> FunctionType:
             if inside is None and isinstance(error, TypeError):  # of the call itself, which no frame of it has raised
                 error.args = (answer(function, given, named),)
             error.__traceback__ = inside  # tracebacks have no frame of this module, from Python 3.11 on
+            del inside  # a circle with this frame would keep the arguments, which are private, until they are collected
             raise
 
     # With the globals of the function, of which doctest asks where it belongs.
@@ -191,15 +192,17 @@ def elsewhere(package: str, name: str) -> str:
 
 
 def _public_places() -> dict[str, list[str]]:
-    """Return where the public things of each name are, near the top if in several modules."""
-    top = import_module("dpnoise")
-    modules = ["dpnoise", *(one.name for one in walk_packages(top.__path__, "dpnoise."))]
-    places: dict[str, dict[int, str]] = {}
-    for module in modules:
-        if not re.search(r"\._|\.cli|\.extend", module):  # private, not of Python, not for users
-            members = import_module(module)
-            for name in members.__all__:
-                places.setdefault(_bare(name), {}).setdefault(id(getattr(members, name)), f"{module}.{name}")
+    """Return where the public things of each name are, near the top if in several modules. Nothing is imported."""
+    folder = Path(__file__).parent
+    places: dict[str, dict[str, str]] = {}
+    for file in sorted(folder.rglob("*.py"), key=lambda file: len(file.parts)):
+        parts = file.relative_to(folder.parent).with_suffix("").parts
+        module = ".".join(parts).removesuffix(".__init__")
+        if re.search(r"\._|\.cli|\.extend", module):  # private, not of Python, not for users
+            continue
+        listed = re.search(r"(?ms)^__all__ = (\[.*?\])", file.read_text(encoding="utf-8"))
+        for name in literal_eval(listed[1]) if listed else ():
+            places.setdefault(_bare(name), {}).setdefault(name, f"{module}.{name}")
     return {name: list(where.values()) for name, where in places.items()}
 
 

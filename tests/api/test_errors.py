@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import inspect
 import os
@@ -12,6 +14,7 @@ import re
 import subprocess
 import sys
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -146,7 +149,7 @@ WRONG_CALLS = [
     ("Laplace(epsilon=1.0).release()", "Laplace.release needs x="),
     ("DiscreteLaplace(epsilon=1.0).release()", "DiscreteLaplace.release needs x="),
     ("samplers.laplace()", "laplace needs scale="),
-    ("samplers.staircase(1.0)", "staircase needs epsilon=, width=, inner="),
+    ("samplers.staircase(1.0)", "staircase needs width=, inner="),
     ("accounting.group_privacy(size=4)", "group_privacy needs cost="),
     # others
     ("accounting.group_privacy(cost, cost=cost)", "group_privacy got cost= by position and by name"),
@@ -300,3 +303,29 @@ def test_a_variable_that_names_nothing_is_refused_before_anything_is_spent(
     assert (ran.returncode != 0) == fails, ran.stderr
     assert (f"{variable} must be unset" in ran.stderr) == fails
     assert float(ran.stdout) == (0.0 if fails else 1.0)
+
+
+def test_a_failing_call_keeps_no_data() -> None:
+    class Column(np.ndarray):
+        """An array that may be referred to weakly."""
+
+    gc.disable()
+    try:
+        for call in (
+            dpnoise.local.OptimizedUnaryEncoding(k=3, epsilon=1.0).perturb,
+            dpnoise.queries.Count(epsilon=1.0).release,
+        ):
+            data = np.zeros((3, 3)).view(Column)
+            kept = weakref.ref(data)
+            with contextlib.suppress(TypeError, ValueError):
+                call(data)
+                pytest.fail("it takes a table")
+            del data
+            assert kept() is None
+    finally:
+        gc.enable()
+
+
+def test_a_name_that_is_nowhere_imports_nothing() -> None:
+    code = "import sys, dpnoise; assert not hasattr(dpnoise, 'nope'); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

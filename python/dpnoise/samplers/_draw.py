@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,8 +32,11 @@ def draw(
     try:
         sampler = sampler_of(distribution, parameters)
     except TypeError:
-        if any(part is REQUIRED for one in parameters for part in (one if type(one) is tuple else (one,))):
-            raise _misfit(distribution, (), {}) from None
+        parts = [part for one in parameters for part in (one if type(one) is tuple else (one,))]
+        if any(part is REQUIRED for part in parts):
+            names = signature(getattr(import_module("dpnoise.samplers"), distribution)).parameters
+            by_name = zip(names, parts, strict=False)
+            raise _misfit(distribution, (), {name: part for name, part in by_name if part is not REQUIRED}) from None
         raise
     if size is None and out is None:
         return sampler.sample(threads, rng)
