@@ -60,7 +60,9 @@ def _exact(value: Any) -> Any:
 def fraction_of(value: Any) -> Fraction:
     """Return a finite number that `real` takes as the fraction that it is."""
     value = _exact(value)
-    return Fraction(value) if isinstance(value, Rational | float) else Fraction(float(value))
+    if isinstance(value, Rational | float):
+        return Fraction(value)
+    return Fraction(*getattr(value, "as_integer_ratio", float(value).as_integer_ratio)())  # NumPy has wider floats
 
 
 def real_down(value: Any, name: str) -> float:

@@ -40,6 +40,8 @@ def test_sensitivities_are_rounded_up() -> None:
         assert exceeds_least(sensitivity.mean((0, given), 1), exact_value(given))
     assert exceeds_least(sensitivity.variance((0, third), 2), THIRD**2 / 4)
     assert exceeds_least(sensitivity.quantile_score(Fraction(3, 97)), Fraction(94, 97))
+    wide = np.longdouble(1) + np.longdouble(2) ** -60  # where NumPy has a type that is wider than a double
+    assert exceeds_least(sensitivity.sum((0, wide), "substitute"), Fraction(*wide.as_integer_ratio()))
     assert sensitivity.sum((-1.7e308, 1.7e308), "substitute") == math.inf
 
 
