@@ -23,7 +23,7 @@ def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
     """Copy the numbers of people with each of k values to an int64 array; their sum fits into int64, too."""
     found = array_of(true_counts, "true_counts")
     if found.dtype.kind not in "iu":
-        raise TypeError(f"true_counts must be integers, got dtype {found.dtype}")
+        raise TypeError(f"true_counts must be integers, got dtype {dtype_of(found)}")
     if found.shape != (k,):
         raise ParameterError(f"true_counts must have shape ({k},), one for each value, got {found.shape}")
     if not all(count >= 0 for count in found.tolist()) or sum(found.tolist()) >= 2**62:
@@ -35,7 +35,8 @@ def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
     """Return packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
     found = array_of(rows, name)
     if found.dtype != np.uint8:
-        raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found.dtype}")
+        found_dtype = dtype_of(found)
+        raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found_dtype}")
     if found.ndim != 2 or found.shape[1] != width:
         raise ParameterError(f"{name} must have shape (n, {width}), got {found.shape}")
     return np.ascontiguousarray(found)
@@ -50,7 +51,7 @@ def answers(reports: Any) -> NDArray[np.uint8]:
         return np.ascontiguousarray(found)
     wanted = "reports must have dtype bool and shape (n,), or dtype uint8 and shape (n, 1)"
     if found.dtype not in (np.bool_, np.uint8):
-        raise TypeError(f"{wanted}; got dtype {found.dtype}")
+        raise TypeError(f"{wanted}; got dtype {dtype_of(found)}")
     raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
 
 

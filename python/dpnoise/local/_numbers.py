@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import vector_of_reals
+from dpnoise._arrays import dtype_of, vector_of_reals
 from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
 from dpnoise._types import Integer, Number, Reals, Rng, Values
@@ -395,7 +395,7 @@ class DensityEstimate(Tabular):
         """
         shares = np.asarray(q)
         if shares.dtype.kind not in "iuf":
-            raise TypeError(f"q must be a number or an array of numbers, got dtype {shares.dtype}")
+            raise TypeError(f"q must be a number or an array of numbers, got dtype {dtype_of(shares)}")
         if not np.all((shares >= 0) & (shares <= 1)):
             raise ParameterError("q must be between 0 and 1, in every element")
         return np.asarray(np.interp(shares, self.cdf(), self.edges))

@@ -229,7 +229,7 @@ def checked_sensitivity(sensitivity: Integer) -> int:
 def _released(released: Any) -> NDArray[np.float64]:
     values = array_of(released, "released", tables=False)
     if values.dtype.kind not in "iuf":
-        raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
+        raise TypeError(f"released must be real numbers, got dtype {dtype_of(values)}")
     return doubles(values)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _columns, sensitivity
+from dpnoise._arrays import dtype_of
 from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
@@ -174,7 +175,7 @@ def _names(edges: tuple[float, ...]) -> list[str]:
 def _increasing(edges: ArrayLike) -> tuple[float, ...]:
     array = np.asarray(edges)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"edges must be real numbers, got dtype {array.dtype}")
+        raise TypeError(f"edges must be real numbers, got dtype {dtype_of(array)}")
     values = array.astype(np.float64)
     if values.ndim != 1 or len(values) < 2 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
         raise ParameterError(f"edges must be two or more finite numbers, each above the one before, got {edges!r}")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns
-from dpnoise._arrays import doubles, reals_of
+from dpnoise._arrays import doubles, dtype_of, reals_of
 from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
 from dpnoise._native import Subsets, SubsetVotes
@@ -136,7 +136,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
         found, ranks = np.unique(array, return_inverse=True)
         values = found.tolist()
     else:
-        raise TypeError(f"data must be of texts, of numbers or of booleans, got dtype {array.dtype}")
+        raise TypeError(f"data must be of texts, of numbers or of booleans, got dtype {dtype_of(array)}")
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
     # Equal values must look the same: 0.0 and -0.0, or 1 and 1.0 of different people.
