@@ -16,6 +16,11 @@ use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::{IntegerNoise, LastNoise, Symmetric};
 use crate::threads::{self, NOISE, Pause, go_on};
 
+/// A number of values as one that memory can have.
+pub(super) fn addressable(count: u64) -> Result<usize, Error> {
+    usize::try_from(count).map_err(|_| Error::parameter("count", count, format!("at most {}", usize::MAX)))
+}
+
 /// The values of a release, which overwrites them.
 #[derive(Debug)]
 pub enum Values<'a> {

@@ -4,7 +4,7 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, Curve, Integers, OnGrid};
+use super::additive::{Additive, Calibration, Curve, Integers, OnGrid, addressable};
 use super::gaussian_privacy::GaussianPrivacy;
 use super::noise_kind::{DELTA, EPSILON, NoiseKind, RHO, SENSITIVITY};
 use crate::arguments::{Arguments, Parameter};
@@ -130,7 +130,7 @@ impl Calibration<Integers> for GaussianPrivacy {
     }
 
     fn curve(mechanism: &DiscreteGaussian, count: u64) -> Result<Curve<'_>, Error> {
-        let sigma = mechanism.noise(count as usize)?.scale().ratio().to_f64();
+        let sigma = mechanism.noise(addressable(count)?)?.scale().ratio().to_f64();
         Ok(Box::new(move |epsilon| curve(epsilon, sigma, mechanism.sensitivity, count)))
     }
 }

@@ -4,7 +4,7 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::additive::{Additive, Calibration, Curve, OnGrid};
+use super::additive::{Additive, Calibration, Curve, OnGrid, addressable};
 use super::gaussian_privacy::GaussianPrivacy;
 use super::noise_kind::{DELTA, EPSILON, GRANULARITY, NoiseKind, RHO, SENSITIVITY};
 use super::real_values::{Reals, check_sensitivity};
@@ -141,8 +141,9 @@ impl Calibration<Reals> for GaussianPrivacy {
     }
 
     fn curve(mechanism: &Gaussian, count: u64) -> Result<Curve<'_>, Error> {
-        let noise = mechanism.noise(count as usize)?;
-        let shift = shift(noise.grid.0, mechanism.sensitivity, count as usize).expect("there is noise for this shift");
+        let noise = mechanism.noise(addressable(count)?)?;
+        let shift =
+            shift(noise.grid.0, mechanism.sensitivity, addressable(count)?).expect("there is noise for this shift");
         Ok(Box::new(move |epsilon| {
             let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
             vector(epsilon, &sigma, &shift, count.max(1))

@@ -3,7 +3,7 @@
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::DiscreteTails;
 
-use super::additive::{Additive, Calibration, Curve, Guarantee, Integers, OnGrid, Privacy};
+use super::additive::{Additive, Calibration, Curve, Guarantee, Integers, OnGrid, Privacy, addressable};
 use super::discrete_gaussian::{RANGE, check_sensitivity, exact_shift, sigma_for};
 use super::noise_kind::{DELTA, EPSILON, NoiseKind, RADIUS, SENSITIVITY};
 use crate::arguments::{Argument, Arguments, Parameter, ParameterKind};
@@ -169,7 +169,7 @@ impl Calibration<Integers> for TruncatedGaussianPrivacy {
     }
 
     fn curve(mechanism: &TruncatedDiscreteGaussian, count: u64) -> Result<Curve<'_>, Error> {
-        let noise = mechanism.noise(count as usize)?;
+        let noise = mechanism.noise(addressable(count)?)?;
         let (sigma, radius) = (noise.scale().ratio().to_f64(), noise.radius().unwrap_or(u64::MAX));
         Ok(Box::new(move |epsilon| curve(epsilon, sigma, radius, mechanism.sensitivity, count)))
     }
