@@ -41,10 +41,9 @@ fn exact<N: From<Ratio>, T>(
     ratio.and_then(|ratio| check(ratio.into())).ok_or_else(|| to_py(Error::parameter(name, value, allowed)))
 }
 
-/// The two ints of `value.as_integer_ratio()`; NumPy's integers only have `__index__`.
+/// The two ints of `value.as_integer_ratio()`.
 fn integer_ratio<'py>(value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let whole = value.call_method0("__index__");
-    whole.unwrap_or_else(|_| value.clone()).call_method0("as_integer_ratio").ok()?.extract().ok()
+    exactly(value).call_method0("as_integer_ratio").ok()?.extract().ok()
 }
 
 /// The integer called `name`, which fits its type when it is `allowed`.
@@ -61,7 +60,7 @@ where
 /// The probability called `name` as a double, which must be its exact value; the caller checks its range.
 pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let float = real(value, name)?;
-    if float.is_nan() || comparable(value).eq(float)? {
+    if float.is_nan() || exactly(value).eq(float)? {
         return Ok(float);
     }
     Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
@@ -71,17 +70,18 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
 pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
     // A value that cannot be compared with a number is refused by the check of its range.
-    Ok(if comparable(value).lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
+    Ok(if exactly(value).lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
 }
 
 /// The parameter called `name` as the smallest double that is no smaller: bounds are rounded up.
 pub(crate) fn real_up(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
-    Ok(if comparable(value).gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
+    Ok(if exactly(value).gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
 }
 
-/// The value as one that Python compares exactly with floats: NumPy makes its integers floats before that.
-fn comparable<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+/// The value, or an int in place of an integer of NumPy's: that becomes a float before it is compared with one, and has no
+/// `as_integer_ratio`.
+fn exactly<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
     let whole = if value.is_instance_of::<PyFloat>() { None } else { value.call_method0("__index__").ok() };
     whole.unwrap_or_else(|| value.clone())
 }
