@@ -141,9 +141,9 @@ impl Calibration<Reals> for GaussianPrivacy {
     }
 
     fn curve(mechanism: &Gaussian, count: u64) -> Result<Curve<'_>, Error> {
-        let noise = mechanism.noise(addressable(count)?)?;
-        let shift =
-            shift(noise.grid.0, mechanism.sensitivity, addressable(count)?).expect("there is noise for this shift");
+        let values = addressable(count)?;
+        let noise = mechanism.noise(values)?;
+        let shift = shift(noise.grid.0, mechanism.sensitivity, values).expect("there is noise for this shift");
         Ok(Box::new(move |epsilon| {
             let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
             vector(epsilon, &sigma, &shift, count.max(1))
