@@ -46,7 +46,6 @@ class Protocol(Specification):
     _family: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
         if "_family" in vars(cls):
             CLASSES[cls._family] = cls
 
