@@ -35,8 +35,8 @@ def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
     """Return packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
     found = array_of(rows, name)
     if found.dtype != np.uint8:
-        found_dtype = dtype_of(found)
-        raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found_dtype}")
+        wanted = f"a NumPy array of dtype uint8 and shape (n, {width})"
+        raise TypeError(f"{name} must be {wanted}, got dtype {dtype_of(found)}")
     if found.ndim != 2 or found.shape[1] != width:
         raise ParameterError(f"{name} must have shape (n, {width}), got {found.shape}")
     return np.ascontiguousarray(found)

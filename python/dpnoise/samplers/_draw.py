@@ -28,15 +28,15 @@ def draw(
     rng: Rng,
 ) -> Any:
     if given or named:
-        raise _misfit(distribution, given and (*parameters, *given), named)
+        raise misfit(_function(distribution), given and (*parameters, *given), named)
     try:
         sampler = sampler_of(distribution, parameters)
     except TypeError:
         parts = [part for one in parameters for part in (one if type(one) is tuple else (one,))]
         if any(part is REQUIRED for part in parts):
-            names = signature(getattr(import_module("dpnoise.samplers"), distribution)).parameters
-            by_name = zip(names, parts, strict=False)
-            raise _misfit(distribution, (), {name: part for name, part in by_name if part is not REQUIRED}) from None
+            function = _function(distribution)
+            by_name = zip(signature(function).parameters, parts, strict=False)
+            raise misfit(function, (), {name: part for name, part in by_name if part is not REQUIRED}) from None
         raise
     if size is None and out is None:
         return sampler.sample(threads, rng)
@@ -45,5 +45,5 @@ def draw(
     return array
 
 
-def _misfit(distribution: str, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-    return misfit(getattr(import_module("dpnoise.samplers"), distribution), given, named)
+def _function(distribution: str) -> Any:
+    return getattr(import_module("dpnoise.samplers"), distribution)
