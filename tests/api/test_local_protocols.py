@@ -479,10 +479,12 @@ def test_reports_of_others_are_noticed():
 
 @pytest.mark.parametrize(("k", "p", "q"), [(2, 0.75, 0.25), (15, 0.5, 0.27), (15, 0.5, 1e-4), (4, 0.999, 0.01)])
 @pytest.mark.parametrize("n", [1, 10, 1000])
-def test_honest_reports_cause_no_warning(k, p, q, n):
+@pytest.mark.parametrize("empty", [0, 0.1, 1], ids="share of rows without a bit: {}".format)
+def test_honest_reports_cause_no_warning(k, p, q, n, empty):
     """The exact probability of a warning: the number of set bits is a sum of two binomial variables."""
-    protocol, others = local.UnaryEncoding(k=k, p=p, q=q), n * (k - 1)
-    law = np.convolve(binom.pmf(range(n + 1), n, protocol.p), binom.pmf(range(others + 1), others, protocol.q))
+    ones = n - round(empty * n)
+    protocol, zeros = local.UnaryEncoding(k=k, p=p, q=q), n * k - ones
+    law = np.convolve(binom.pmf(range(ones + 1), ones, protocol.p), binom.pmf(range(zeros + 1), zeros, protocol.q))
 
     def warns(total):
         state = SimpleNamespace(counters=lambda: (np.array([total]), n, 0))

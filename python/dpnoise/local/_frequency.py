@@ -156,8 +156,8 @@ class FrequencyProtocol(Protocol):
         Notes
         -----
         An array does not name its protocol: use `to_arrow` where reports of several have the same shape. Only a unary
-        encoding without a memo notices others, by their set bits: reports of its own have so many or few in all with a
-        probability of at most 1e-12. Then there is a UserWarning.
+        encoding without a memo notices others, by their set bits: reports of its own, also of rows without a bit, have
+        so many or few in all with a probability of at most 1e-12. Then there is a UserWarning.
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 

@@ -268,9 +268,11 @@ class UnaryRows(FrequencyProtocol):
 
     def _warn_of_others(self, collected: Accumulator) -> None:
         # The set bits of all reports are a sum of independent bits, whatever the values: Bernstein's inequality.
-        counters, n, _ = collected._state.counters()
-        excess = abs(int(counters.sum()) - n * (self.p + (self.k - 1) * self.q))
-        variance = n * (self.p * (1 - self.p) + (self.k - 1) * self.q * (1 - self.q))
+        # A row has one bit that is set with probability p, or none.
+        (counters, n, _), k, p, q = collected._state.counters(), self.k, self.p, self.q
+        total = int(counters.sum())
+        excess = max(n * k * q - total, total - n * (p + (k - 1) * q), 0)
+        variance = n * (max(p * (1 - p), q * (1 - q)) + (k - 1) * q * (1 - q))
         if excess**2 > 2 * math.log(2 / _FALSE_WARNING) * (variance + excess / 3):
             warnings.warn(
                 f"reports have far more or fewer set bits than those of {self!r}: they were made by another protocol, "
