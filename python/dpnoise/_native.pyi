@@ -479,7 +479,7 @@ class LocalProtocol:
     def bloom_bits(self, fingerprints: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...
     def perturb_encoded(
         self,
-        bits: NDArray[np.uint8],
+        rows: NDArray[np.uint8],
         out: NDArray[np.uint8],
         threads: int | None,
         rng: TestRng | None = None,

@@ -343,16 +343,16 @@ def test_values_that_cannot_be_used(values, kind, message):
     refuses(kind, message, DIRECT[0].perturb, values, rng=ScriptedRng(b""))
 
 
-def test_rows_that_are_not_one_hot_are_refused():
+def test_rows_with_other_bits_are_refused():
     protocol = ENCODINGS[0]
-    bits = protocol.encode([3, 4])
-    message = "bits must have exactly one of the first k = 15 bits set in every row"
-    for row in ([0, 0], [3, 0], [1, 1], [0, 0x80], [1, 0x80]):
-        bits[1] = row
-        refuses(ParameterError, message, protocol.perturb_encoded, bits, rng=ScriptedRng(b""))
-    refuses(ParameterError, "bits must have shape (n, 2), got (4, 3)", protocol.perturb_encoded, np.zeros((4, 3), "u1"))
-    refuses(ParameterError, "bits must have shape (n, 2), got (4,)", protocol.perturb_encoded, np.zeros(4, "u1"))
-    message = "bits must be a NumPy array of dtype uint8 and shape (n, 2), got dtype int64"
+    rows = protocol.encode([3, 4])
+    message = "rows must each have at most one of the first k = 15 bits set, and no other"
+    for row in ([3, 0], [1, 1], [0, 0x80], [1, 0x80]):
+        rows[1] = row
+        refuses(ParameterError, message, protocol.perturb_encoded, rows, rng=ScriptedRng(b""))
+    refuses(ParameterError, "rows must have shape (n, 2), got (4, 3)", protocol.perturb_encoded, np.zeros((4, 3), "u1"))
+    refuses(ParameterError, "rows must have shape (n, 2), got (4,)", protocol.perturb_encoded, np.zeros(4, "u1"))
+    message = "rows must be a NumPy array of dtype uint8 and shape (n, 2), got dtype int64"
     refuses(TypeError, message, protocol.perturb_encoded, np.zeros((4, 2), "i8"))
 
 

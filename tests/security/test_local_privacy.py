@@ -20,8 +20,8 @@ from dpnoise.hazmat import ScriptedRng
 EPSILONS = [2.0**-20, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 32.0]
 
 
-def report_probability(protocol: local.Protocol, value: int, report: tuple[int, ...]) -> Fraction:
-    """Straight from the definition, with the exact probabilities of the specification."""
+def report_probability(protocol: local.Protocol, value: int | None, report: tuple[int, ...]) -> Fraction:
+    """Straight from the definition, with the exact probabilities of the specification; None is a row without a bit."""
     p, q = Fraction(protocol.p), Fraction(protocol.q)
     probability = Fraction(1)
     for position, bit in enumerate(report):
@@ -121,14 +121,17 @@ def test_spending_twice_is_caught():
     assert within(worst_case(twice), 2.0)
 
 
-def distribution(protocol: local.Protocol, value: int) -> dict[int, int]:
+def distribution(protocol: local.UnaryEncoding, value: int | None) -> dict[int, int]:
     """How often each report comes when every random word is used once: two bits of a row, two planes of digits."""
+    encoded = np.zeros((1, 1), np.uint8) if value is None else protocol.encode(value)
     # Row r has bits 8r and 8r + 1 of a tile; of 64 rows, the first 16 get the 16 combinations of four digits.
     planes = np.zeros((2, 64), np.uint8)
     for row, digits in enumerate(itertools.product((0, 1), repeat=4)):
         planes[0, row] = digits[0] | digits[1] << 1
         planes[1, row] = digits[2] | digits[3] << 1
-    reports = protocol.perturb(np.full(16, value), rng=ScriptedRng(planes.tobytes()))
+    reports = protocol.perturb_encoded(np.repeat(encoded, 16, axis=0), rng=ScriptedRng(planes.tobytes()))
+    if value is not None:
+        assert np.array_equal(reports, protocol.perturb(np.full(16, value), rng=ScriptedRng(planes.tobytes())))
     found, times = np.unique(reports, return_counts=True)
     return dict(zip(found.tolist(), times.tolist(), strict=True))
 
@@ -136,14 +139,17 @@ def distribution(protocol: local.Protocol, value: int) -> dict[int, int]:
 def test_the_code_draws_the_distribution_that_is_proved():
     """From Python, through the binding, to the kernel: all randomness enumerated, the result exact."""
     protocol = local.UnaryEncoding(k=2, p=0.75, q=0.25)
-    for value in (0, 1):
+    for value in (0, 1, None):
         expected = {
             first | second << 1: 16 * report_probability(protocol, value, (first, second))
             for first, second in itertools.product((0, 1), repeat=2)
         }
         assert distribution(protocol, value) == expected
-    ratio = max(Fraction(distribution(protocol, 0)[r], distribution(protocol, 1)[r]) for r in range(4))
+    of_0, of_1, of_none = (distribution(protocol, value) for value in (0, 1, None))
+    ratio = max(Fraction(of_0[r], of_1[r]) for r in range(4))
     assert within(ratio, protocol.epsilon)
+    ratio = max(max(of_0[r], of_none[r]) / Fraction(min(of_0[r], of_none[r])) for r in range(4))
+    assert ratio == Fraction(protocol.p) / Fraction(protocol.q) == 3
 
 
 def test_randomised_response_draws_what_is_proved():
@@ -164,8 +170,8 @@ def test_every_report_is_possible_for_every_value():
 def test_a_row_with_more_bits_does_not_get_through():
     """A row with all bits set against one with none would be told apart with k times the epsilon of a bit."""
     protocol = local.OptimizedUnaryEncoding(k=16, epsilon=1.0)
-    for row in ([0xFF, 0xFF], [0, 0]):
-        with pytest.raises(ParameterError, match="exactly one"):
+    for row in ([0xFF, 0xFF], [1, 1], [3, 0]):
+        with pytest.raises(ParameterError, match="at most one"):
             protocol.perturb_encoded(np.array([row], np.uint8))
 
 

@@ -224,21 +224,22 @@ class UnaryRows(FrequencyProtocol):
 
     def perturb_encoded(
         self,
-        bits: NDArray[np.uint8],
+        rows: NDArray[np.uint8],
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise one-hot rows that `encode` made.
+        """Randomise rows of bits, such as `encode` makes.
 
-        Every row must have exactly one of the first k bits set: a row with more would reveal more than ``epsilon``, so
-        it is refused. Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that
-        each person sends one. Time and memory addresses do not depend on rows or reports.
+        A row has one of its k bits set, or none for a person who has none of the values: a row with more would reveal
+        more than ``epsilon``, so it is refused. Each report is epsilon-locally differentially private for the achieved
+        ``epsilon``, provided that each person sends one. Time and memory addresses do not depend on rows or reports.
+        Estimates stay unbiased, but add up to the number of rows with a bit.
 
         Parameters
         ----------
-        bits : ndarray of uint8, shape (n, report_bytes)
+        rows : ndarray of uint8, shape (n, report_bytes)
             A row for each person, as `encode` made it.
         out : ndarray of uint8, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
@@ -258,12 +259,12 @@ class UnaryRows(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When a row has no bit set, more than one, or one that the protocol does not use.
+            When a row has more than one bit set, or one that the protocol does not use.
         """
         # A copy, so that no other code can change a row between check and use.
-        rows = _inputs.matrix(bits, self.report_bytes, "bits").copy()
-        reports = array_for(rows.shape, out, np.uint8)
-        self._native.perturb_encoded(rows, reports, threads, rng)
+        packed = _inputs.matrix(rows, self.report_bytes, "rows").copy()
+        reports = array_for(packed.shape, out, np.uint8)
+        self._native.perturb_encoded(packed, reports, threads, rng)
         return reports
 
     def _warn_of_others(self, collected: Accumulator) -> None:

@@ -8,7 +8,7 @@ use dpnoise_core::local::{
     SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding,
     UnaryEncoding, Window, hadamard_entry,
 };
-use dpnoise_kernels::arith::log::ln_at_most_vartime;
+use dpnoise_kernels::arith::log::{ln_at_most_vartime, ln_upper_vartime};
 use num_bigint::BigUint;
 
 /// From the smallest to the largest epsilon, with awkward ones between.
@@ -314,6 +314,37 @@ fn the_example_of_every_family_keeps_its_promise() {
             Protocol::ThresholdHistogramEncoding(_) => check_below(&protocol),
             _ => check(&protocol),
         }
+    }
+}
+
+/// A row without a bit, which is value k here, against one with a bit: the exact worst case, and its share of epsilon.
+#[test]
+fn a_row_without_a_bit_differs_from_others_by_less_than_epsilon() {
+    let rows = |k| -> [(Protocol, f64); 5] {
+        [
+            (SymmetricUnaryEncoding::new(k, 1.0).unwrap().into(), 0.50),
+            (OptimizedUnaryEncoding::new(k, 1.0).unwrap().into(), 0.62),
+            (OptimizedUnaryEncoding::new(k, 4.0).unwrap().into(), 0.83),
+            (ThresholdHistogramEncoding::new(k, 1.0).unwrap().into(), 0.53),
+            (UnaryEncoding::new(k, 0.5, 0.125).unwrap().into(), 0.71),
+        ]
+    };
+    for (protocol, share) in [2, 3, 4].into_iter().flat_map(rows) {
+        let (flip, none) = (flip_of_rows(&protocol).unwrap(), protocol.k() as usize);
+        let (p, q, one) = (u128::from(flip.p()), u128::from(flip.q()), 1 << flip.planes());
+        let closed = if p * (one - p) >= q * (one - q) { (p, q) } else { (one - q, one - p) };
+        let (count, total) = reports(&protocol);
+        assert_eq!((0..count).map(|report| weight(&protocol, none, report)).sum::<BigUint>(), total);
+        let (mut reached, mut exceeded) = (false, false);
+        for (value, report) in (0..none).flat_map(|value| (0..count).map(move |report| (value, report))) {
+            let (with, without) = (weight(&protocol, value, report), weight(&protocol, none, report));
+            let (most, least) = if with > without { (with, without) } else { (without, with) };
+            let (left, right) = (most * closed.1, least * closed.0);
+            (reached, exceeded) = (reached | (left == right), exceeded | (left > right));
+        }
+        assert!(reached && !exceeded, "{}", protocol.to_json());
+        let cost = ln_upper_vartime(closed.0, closed.1);
+        assert!((cost / protocol.epsilon() - share).abs() < 0.005, "{cost} {}", protocol.to_json());
     }
 }
 

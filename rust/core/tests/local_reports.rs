@@ -3,7 +3,7 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::{
     Accumulator, DBitFlip, GeneralizedRandomizedResponse, LocalHashing, OptimizedUnaryEncoding, Protocol,
-    RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values, one_hot,
+    RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values, one_hot, pack,
 };
 use dpnoise_core::rng::{ScriptedRng, SeededRng};
 use rand_core::{TryCryptoRng, TryRng};
@@ -63,7 +63,7 @@ fn reports_are_stable() {
     let custom = Protocol::from(UnaryEncoding::new(1000, 0.75, 0.25).unwrap());
     one_hot(custom.k(), &values(500, 1000), &mut bits).unwrap();
     let mut encoded = bits.clone();
-    custom.perturb_with(Values::OneHot(&bits), &mut encoded, &mut rng).unwrap();
+    custom.perturb_with(Values::Rows(&bits), &mut encoded, &mut rng).unwrap();
     let mut answers = vec![0; 10_001];
     let response = Protocol::from(RandomizedResponse::new(0.7).unwrap());
     response.perturb_with(Values::Answers(&[1; 10_001]), &mut answers, &mut rng).unwrap();
@@ -109,8 +109,27 @@ fn both_ways_to_a_report_are_the_same() {
         let mut bits = vec![0; at_once.len()];
         one_hot(encoding.k(), &values, &mut bits).unwrap();
         let mut in_steps = vec![0; at_once.len()];
-        encoding.perturb_with(Values::OneHot(&bits), &mut in_steps, &mut SeededRng::new(k).unwrap()).unwrap();
+        encoding.perturb_with(Values::Rows(&bits), &mut in_steps, &mut SeededRng::new(k).unwrap()).unwrap();
         assert_eq!(at_once, in_steps, "{k}");
+    }
+}
+
+/// Rows with each bit set alone, with none, and with all: whatever `pack` takes is packed, `perturb` refuses the last.
+#[test]
+fn bytes_are_packed_as_bits() {
+    for k in [2, 7, 8, 9, 15, 16, 17, 100, 128, 1001] {
+        let encoding = Protocol::from(SymmetricUnaryEncoding::new(k, 1.5).unwrap());
+        let (k, values): (_, Vec<i64>) = (k as usize, (0..k as i64).collect());
+        let mut bytes = vec![0; k * (k + 2)];
+        bytes[..k * k].iter_mut().step_by(k + 1).for_each(|byte| *byte = 1);
+        bytes[k * (k + 1)..].fill(1);
+        let mut rows = vec![0; (k + 2) * width(&encoding)];
+        one_hot(encoding.k(), &values, &mut rows[..k * width(&encoding)]).unwrap();
+        (0..k).for_each(|bit| rows[(k + 1) * width(&encoding) + bit / 8] |= 1 << (bit % 8));
+        assert_eq!(*pack(encoding.k(), &bytes).unwrap(), rows);
+        assert!(encoding.perturb(Values::Rows(&rows), &mut vec![0; rows.len()], 1).is_err());
+        let one_or_none = &rows[..(k + 1) * width(&encoding)];
+        encoding.perturb(Values::Rows(one_or_none), &mut vec![0; one_or_none.len()], 1).unwrap();
     }
 }
 
@@ -186,7 +205,7 @@ fn pieces_share_the_work_without_a_seam() {
         calls += 1;
         Ok(())
     };
-    for given in [Values::Integers(&values), Values::OneHot(&rows)] {
+    for given in [Values::Integers(&values), Values::Rows(&rows)] {
         encoding.perturb_pausing(given, &mut out, 2, &mut pause).unwrap();
         // A bit is flipped with a probability of 2^-23: 17 of all are expected, and 100 never seen.
         let flipped: u32 = out.iter().zip(&rows).map(|(a, b)| (a ^ b).count_ones()).sum();
@@ -219,8 +238,8 @@ fn values_of_another_kind_are_refused() {
     let refused = message(encoding, Values::Numbers(&[0.5])).to_string();
     assert_eq!(refused, "values must be integers, which optimized_unary_encoding takes, got numbers");
     let hashing = LocalHashing::new(2, 1.0, None).unwrap().into();
-    let refused = message(hashing, Values::OneHot(&[1])).to_string();
-    assert_eq!(refused, "values must be integers, which local_hashing takes, got one-hot rows");
+    let refused = message(hashing, Values::Rows(&[1])).to_string();
+    assert_eq!(refused, "values must be integers, which local_hashing takes, got rows of bits");
     let flips = DBitFlip::new(8, 1.0, 2).unwrap().into();
     let refused = message(flips, Values::Integers(&[1])).to_string();
     assert_eq!(refused, "values must be integers of people with a memo, which d_bit_flip takes, got integers");
@@ -238,7 +257,7 @@ fn a_dry_source_leaves_only_zeros() {
         let failed = encoding.perturb_with(Values::Integers(&values), &mut out, &mut rng()).unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
         out.fill(0xaa);
-        let failed = encoding.perturb_with(Values::OneHot(&bits), &mut out, &mut rng()).unwrap_err();
+        let failed = encoding.perturb_with(Values::Rows(&bits), &mut out, &mut rng()).unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     }
     let response = Protocol::from(GeneralizedRandomizedResponse::new(128, 1.0).unwrap());
@@ -271,11 +290,16 @@ fn bad_data_is_refused_before_anything_is_drawn_and_is_not_shown() {
         let failed = response.perturb_with(Values::Integers(&[3, bad, 2]), &mut [0; 3], &mut Untouchable).unwrap_err();
         assert_eq!(failed.to_string(), "values must be integers in [0, k) with k = 15");
     }
-    let refused = |bits: [u8; 4]| {
-        encoding.perturb_with(Values::OneHot(&bits), &mut [0; 4], &mut Untouchable).unwrap_err().to_string()
+    let refused = |rows: [u8; 4]| {
+        encoding.perturb_with(Values::Rows(&rows), &mut [0; 4], &mut Untouchable).unwrap_err().to_string()
     };
-    for bits in [[1, 0, 0, 0], [1, 0, 3, 0], [1, 0, 1, 1], [1, 0, 0, 0x80], [1, 0x80, 2, 0], [0xff; 4]] {
-        assert_eq!(refused(bits), "bits must have exactly one of the first k = 15 bits set in every row");
+    for rows in [[1, 0, 3, 0], [1, 0, 1, 1], [0, 0, 0, 0x80], [1, 0x80, 2, 0], [0xff; 4]] {
+        assert_eq!(refused(rows), "rows must each have at most one of the first k = 15 bits set, and no other");
+    }
+    for (place, bad) in [(0, 2), (7, 3), (8, 0x80), (14, 255), (29, 16)] {
+        let mut bytes = [0; 30];
+        bytes[place] = bad;
+        assert_eq!(pack(15, &bytes).err().unwrap().to_string(), "rows must be 0 or 1 in every column");
     }
     let response = Protocol::from(RandomizedResponse::coin_flips());
     let failed = response.perturb_with(Values::Answers(&[0, 1, 2]), &mut [0; 3], &mut Untouchable).unwrap_err();
@@ -288,8 +312,10 @@ fn impossible_shapes_are_refused() {
     let message = |failed: Result<(), Error>| failed.unwrap_err().to_string();
     let short = message(encoding.perturb_with(Values::Integers(&[1, 2]), &mut [0; 3], &mut Untouchable));
     assert_eq!(short, "out must be 2 rows of 2 bytes, got 3 bytes");
-    let ragged = message(encoding.perturb_with(Values::OneHot(&[1, 0, 1]), &mut [0; 3], &mut Untouchable));
-    assert_eq!(ragged, "bits must be rows of 2 bytes, got 3 bytes");
+    let ragged = message(encoding.perturb_with(Values::Rows(&[1, 0, 1]), &mut [0; 3], &mut Untouchable));
+    assert_eq!(ragged, "rows must be whole, of 2 bytes each, got 3 bytes");
+    assert_eq!(pack(15, &[0; 31]).err().unwrap().to_string(), "rows must be whole, of 15 bytes each, got 31 bytes");
+    assert_eq!(pack(0, &[]).err().unwrap().to_string(), "k must be an integer from 2 to 16777216, got 0");
     assert_eq!(
         message(encoding.perturb(Values::Integers(&[1]), &mut [0; 2], 0)),
         "threads must be at least 1, or not given, got 0"

@@ -9,7 +9,7 @@ use dpnoise_core::local::{
     Scheme, Support, ValueKind, Values,
 };
 use dpnoise_core::params::Relation;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -204,18 +204,23 @@ impl LocalProtocol {
         self.reports(py, Values::Remembering(people), out, threads, rng)
     }
 
-    /// Reports for one-hot rows, an array that no other code has seen.
-    #[pyo3(signature = (bits, out, threads, rng=None))]
+    /// Reports for rows of bits: packed ones that no other code has seen, or rows of a byte for each bit.
+    #[pyo3(signature = (rows, out, threads, rng=None))]
     fn perturb_encoded(
         &self,
         py: Python<'_>,
-        bits: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let bits = buffers::readable::<u8>(bits, "bits", "uint8")?;
-        self.reports(py, Values::OneHot(buffers::slice(&bits, "bits")?), out, threads, rng)
+        let (array, k) = (buffers::readable::<u8>(rows, "rows", "uint8")?, self.0.k());
+        let rows = buffers::slice(&array, "rows")?;
+        if array.shape().last() == Some(&(k as usize)) {
+            self.reports(py, Values::Rows(&local::pack(k, rows).map_err(to_py)?), out, threads, rng)
+        } else {
+            self.reports(py, Values::Rows(rows), out, threads, rng)
+        }
     }
 
     /// Fills int64 `out` with the bits that are set in the Bloom filters of int64 fingerprints: `num_cohorts` times

@@ -222,7 +222,7 @@ fn report(protocol: &AnyProtocol) -> Result<Vec<u8>, Error> {
 
 fn value(protocol: &Protocol) -> Values<'static> {
     match protocol.takes() {
-        ValueKind::Integers | ValueKind::OneHot => Values::Integers(&[1]),
+        ValueKind::Integers | ValueKind::Rows => Values::Integers(&[1]),
         ValueKind::Numbers => Values::Numbers(&[0.5]),
         ValueKind::Answers => Values::Answers(&[1]),
         ValueKind::Remembering => {

@@ -402,7 +402,7 @@ impl Attributes {
         }
         let mut lengths = vec![];
         for ((name, protocol), &values) in self.iter().zip(columns) {
-            if matches!(values, Values::OneHot(_)) {
+            if matches!(values, Values::Rows(_)) {
                 return Err(Error::parameter("columns", values.kind().name(), "integers, numbers or answers"));
             }
             let people = protocol.people(values).map_err(|error| match error {

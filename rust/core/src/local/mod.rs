@@ -80,7 +80,7 @@ pub use memo::{ClientMemo, Secret};
 pub use normal::normal_quantile;
 
 pub use range::{RangeEstimate, TreeShape};
-pub use reports::bits::one_hot;
+pub use reports::bits::{one_hot, pack};
 pub use reports::hadamard::entry as hadamard_entry;
 pub use reports::hashing::Hashing;
 pub use reports::noisy_sums::NoisySums;

@@ -22,8 +22,9 @@ pub enum Values<'a> {
     Numbers(&'a [f64]),
     /// Answers to a question: 1 for yes, 0 for no.
     Answers(&'a [u8]),
-    /// Integers below k as [`one_hot`](super::one_hot) rows, which unary encodings also take.
-    OneHot(&'a [u8]),
+    /// Rows of ceil(k / 8) bytes, as of [`one_hot`](super::one_hot) and [`pack`](super::pack), of which one bit is set or
+    /// none: unary encodings also take these.
+    Rows(&'a [u8]),
     /// Integers, or fingerprints, of people who report repeatedly and keep a secret.
     Remembering(Remembering<'a>),
 }
@@ -49,8 +50,8 @@ pub enum ValueKind {
     Numbers,
     /// [`Values::Answers`].
     Answers,
-    /// [`Values::OneHot`].
-    OneHot,
+    /// [`Values::Rows`].
+    Rows,
     /// [`Values::Remembering`].
     Remembering,
 }
@@ -62,7 +63,7 @@ impl ValueKind {
             Self::Integers => "integers",
             Self::Numbers => "numbers",
             Self::Answers => "answers",
-            Self::OneHot => "one-hot rows",
+            Self::Rows => "rows of bits",
             Self::Remembering => "integers of people with a memo",
         }
     }
@@ -75,7 +76,7 @@ impl Values<'_> {
             Self::Integers(_) => ValueKind::Integers,
             Self::Numbers(_) => ValueKind::Numbers,
             Self::Answers(_) => ValueKind::Answers,
-            Self::OneHot(_) => ValueKind::OneHot,
+            Self::Rows(_) => ValueKind::Rows,
             Self::Remembering(_) => ValueKind::Remembering,
         }
     }

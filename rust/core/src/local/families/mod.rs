@@ -236,7 +236,7 @@ macro_rules! families {
             }
 
             /// The kind of values that reports are made of. Unary encodings, which take [`ValueKind::Integers`], also
-            /// take [`ValueKind::OneHot`].
+            /// take [`ValueKind::Rows`].
             #[must_use]
             pub fn takes(&self) -> ValueKind {
                 match self {

@@ -1,13 +1,15 @@
-//! Unary encoding: one of k values as k bits of which one is set, each bit then flipped independently.
+//! Unary encoding: one of k values as k bits of which one is set, or none of the values as k bits of which none is; each
+//! bit is then flipped independently.
 //!
 //! Definition: bit i of the report is 1 with probability p if the value is i, and q otherwise (Wang, Blocki, Li, Jha
 //! 2017, "Locally differentially private protocols for frequency estimation", section 4.3).
 //!
 //! # Privacy
 //!
-//! A report is epsilon-locally differentially private with epsilon = ln(p(1-q) / ((1-p)q)): two one-hot rows differ in
-//! two bits. The guarantee is for one-hot rows only; a row with more bits set would cost more than epsilon, so it is
-//! refused.
+//! A report is epsilon-locally differentially private with epsilon = a + b, where a = ln(p/q) and b = ln((1-q)/(1-p)): two
+//! rows with one bit each differ in two bits. A row without a bit differs from such a row in one bit, whose likelihood
+//! ratio is p/q if it is reported as 1 and (1-p)/(1-q) if as 0: that costs max(a, b), less than epsilon since p > q makes
+//! both positive. A row with two bits set would cost more than epsilon, so it is refused.
 //!
 //! A report is ceil(k/8) bytes, least significant bit first; unused bits of the last byte are zero.
 
@@ -229,7 +231,7 @@ impl Kind for Custom {
     }
 }
 
-/// Values, or their one-hot rows.
+/// Values, or rows of bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Encoded<'a> {
     Not(&'a [i64]),
@@ -242,7 +244,7 @@ impl<'a> Input<'a> for Encoded<'a> {
     fn of(values: Values<'a>) -> Option<Self> {
         match values {
             Values::Integers(values) => Some(Self::Not(values)),
-            Values::OneHot(rows) => Some(Self::Already(rows)),
+            Values::Rows(rows) => Some(Self::Already(rows)),
             _ => None,
         }
     }
@@ -301,7 +303,7 @@ impl<K: Kind> Family for Unary<K> {
     fn check(&self, values: Encoded<'_>) -> Result<(), Error> {
         match values {
             Encoded::Not(values) => check_below(self.k, values),
-            Encoded::Already(rows) => Bits(self.k).check_one_hot(rows),
+            Encoded::Already(rows) => Bits(self.k).check_rows(rows),
         }
     }
 

@@ -1,5 +1,6 @@
-//! Reports that are a bit for each value, least significant bit of a byte first: one-hot rows, and rows of flipped
-//! bits.
+//! Reports that are a bit for each value, least significant bit of a byte first: rows of data bits, and of flipped bits.
+
+use core::ops::Deref;
 
 use dpnoise_kernels::arch::planes::{self, TILE_BYTES};
 use dpnoise_kernels::arch::popcount::add_column_counts;
@@ -9,7 +10,9 @@ use dpnoise_kernels::memory::{room, zeroed};
 use super::Reports;
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
+use crate::local::spec::check_k;
 use crate::local::values::{check_below, check_out};
+use crate::rng::Wiped;
 
 /// The rows that are searched for malformed ones at once, before the well-formed ones are counted together: enough for
 /// fast counting wherever the malformed ones are. Well-formed rows may be copied, so their bytes are limited, too,
@@ -36,23 +39,19 @@ impl Bits {
         !(0xff >> (8 - used_in_last))
     }
 
-    /// Checks without a branch on the data that every row has exactly one of the used bits set.
+    /// Checks without a branch on the data that every row has one of the used bits set, or none.
     ///
     /// # Errors
     /// [`Error::Data`] otherwise, [`Error::Parameter`] when `rows` is not whole rows.
-    pub(crate) fn check_one_hot(self, rows: &[u8]) -> Result<(), Error> {
+    pub(crate) fn check_rows(self, rows: &[u8]) -> Result<(), Error> {
         let (width, unused) = (self.width(), self.unused());
-        if !rows.len().is_multiple_of(width) {
-            let allowed = format!("rows of {width} bytes");
-            return Err(Error::parameter("bits", format!("{} bytes", rows.len()), allowed));
-        }
-        let wrong = rows.chunks_exact(width).fold(0, |wrong, row| {
-            let set = row.iter().fold(0u32, |set, byte| set.wrapping_add(byte.count_ones())); // at most 2^24
-            wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
-        });
+        check_whole(rows, width)?;
+        let wrong = rows
+            .chunks_exact(width)
+            .fold(0, |wrong, row| wrong | beyond_the_first_bit(row) | u64::from(row[row.len() - 1] & unused));
         if declassify(Reason::Refusal, wrong != 0) {
-            let problem = format!("must have exactly one of the first k = {} bits set in every row", self.0);
-            return Err(Error::data("bits", problem));
+            let problem = format!("must each have at most one of the first k = {} bits set, and no other", self.0);
+            return Err(Error::data("rows", problem));
         }
         Ok(())
     }
@@ -121,6 +120,59 @@ pub(crate) fn count_well_formed(
         rejected += bad as u64;
     }
     Ok(rejected)
+}
+
+/// Checks that `rows` is whole rows of `width` bytes.
+fn check_whole(rows: &[u8], width: usize) -> Result<(), Error> {
+    if rows.len().is_multiple_of(width) {
+        return Ok(());
+    }
+    Err(Error::parameter("rows", format!("{} bytes", rows.len()), format!("whole, of {width} bytes each")))
+}
+
+/// Zero if and only if at most one bit of the row is set.
+fn beyond_the_first_bit(row: &[u8]) -> u64 {
+    let (words, rest) = row.as_chunks();
+    let last = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    // The places of a word that are set in any of the words, and in two of them.
+    let (once, twice) = words
+        .iter()
+        .map(|&bytes| u64::from_le_bytes(bytes))
+        .fold((last, 0), |(once, twice), word| (once | word, twice | once & word));
+    twice | once & once.wrapping_sub(1)
+}
+
+/// Packs rows of k bytes, each 0 or 1, to rows of ceil(k / 8) bytes, which are wiped when they are dropped. **The rows are
+/// not private yet.**
+///
+/// # Errors
+/// [`Error::Data`] unless all bytes are 0 or 1, [`Error::Parameter`] unless 2 <= k <= 2^24 and they are whole rows;
+/// [`Error::Allocation`].
+pub fn pack(k: u32, bytes: &[u8]) -> Result<impl Deref<Target = [u8]> + use<>, Error> {
+    let bits = Bits(check_k(k.into())?);
+    let (k, width) = (bits.bits(), bits.width());
+    check_whole(bytes, k)?;
+    let mut rows = Wiped::try_new(bytes.len() / k * width)?;
+    let mut seen = 0;
+    let mut packed = |word: u64| {
+        seen |= word;
+        // Bit 8 i is added at 8 places, of which 56 + i alone is in the highest byte. No two share one, so nothing carries.
+        (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+    };
+    for (bytes, row) in bytes.chunks_exact(k).zip(rows.chunks_exact_mut(width)) {
+        let (eights, rest) = bytes.as_chunks();
+        row.iter_mut().zip(eights).for_each(|(byte, &eight)| *byte = packed(u64::from_le_bytes(eight)));
+        if !rest.is_empty() {
+            // The last eight bytes are read at once, without those that are packed already; a short row has not so many.
+            let short = || rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            let last = |&eight: &[u8; 8]| u64::from_le_bytes(eight) >> (64 - 8 * rest.len());
+            row[width - 1] = packed(bytes.last_chunk().map_or_else(short, last));
+        }
+    }
+    if declassify(Reason::Refusal, seen & !0x0101_0101_0101_0101 != 0) {
+        return Err(Error::data("rows", "must be 0 or 1 in every column"));
+    }
+    Ok(rows)
 }
 
 /// Writes a row of ceil(k / 8) bytes for every value, with only the value's bit set. **The rows are not private yet.**

@@ -60,6 +60,13 @@ pub(super) fn checks() -> Vec<Check> {
             row[value / 8] |= 1 << (value % 8);
             black_box(row);
         }),
+        ("a row of bits that is read up to its second bit", || {
+            let mut found = 0;
+            black_box(secret(&[0u8, 1, 0, 1]).iter().position(|byte| {
+                found += byte;
+                found > 1
+            }));
+        }),
     ])
 }
 

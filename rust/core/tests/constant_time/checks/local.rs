@@ -4,7 +4,7 @@ use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
     Attributes, DuchiMean, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing,
     OptimizedUnaryEncoding, ProjectiveGeometryResponse, Protocol, RandomizedResponse, Remembering, Scheme,
-    SubsetSelection, SummationHistogramEncoding, SymmetricUnaryEncoding, ValueKind, Values, one_hot,
+    SubsetSelection, SummationHistogramEncoding, SymmetricUnaryEncoding, ValueKind, Values, one_hot, pack,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::threads::go_on;
@@ -115,8 +115,26 @@ pub(super) fn checks() -> Vec<Check> {
                 let (values, mut rows) = values_and_rows(&encoding);
                 one_hot(encoding.k(), &values, &mut rows).unwrap();
                 let mut out = vec![0; rows.len()];
-                encoding.perturb(Values::OneHot(&rows), &mut out, 2).unwrap();
+                encoding.perturb(Values::Rows(&rows), &mut out, 2).unwrap();
                 assert_secret(&out);
+            }
+        }),
+        ("unary encoding of rows, one that is refused", || {
+            for encoding in encodings() {
+                let width = encoding.report_bytes();
+                let rows = secret(&[3].repeat(2 * width));
+                assert!(encoding.perturb(Values::Rows(&rows), &mut vec![0; rows.len()], 1).is_err());
+            }
+        }),
+        ("packing bytes", || {
+            for k in encodings().map(|encoding| encoding.k()).chain([7]) {
+                let bytes = secret(&[1, 0].repeat(k as usize));
+                assert_secret(&pack(k, &bytes).unwrap());
+            }
+        }),
+        ("packing bytes, one that is refused", || {
+            for k in encodings().map(|encoding| encoding.k()).chain([7]) {
+                assert!(pack(k, &secret(&[1, 2].repeat(k as usize))).is_err());
             }
         }),
         ("generalised randomised response", || {
