@@ -70,6 +70,22 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     return built_in(array, kinds or kinds_of(array), name) if array.dtype.kind == "O" else array
 
 
+def named_columns(table: Any, name: str) -> tuple[list[Any], list[Any]] | None:
+    """Return the names and the columns of a data frame or an Arrow table; None for what is neither.
+
+    Of several columns of one name there is one column.
+    """
+    if library_of(type(table)) in ("pandas", "polars"):
+        if not hasattr(table, "columns"):
+            return None
+        names = list(table.columns)
+        return names, [table[column] for column in dict.fromkeys(names)]
+    if not is_arrow(table):
+        return None
+    found = read_by(require_pyarrow().table, table, name)
+    return found.column_names, found.columns
+
+
 def objects(items: Any) -> NDArray[Any]:
     return np.fromiter(items, object, len(items))
 

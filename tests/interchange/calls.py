@@ -114,7 +114,8 @@ OF_TEXTS: dict[str, Call] = {
 """Those of a column of texts."""
 
 RESPONSE = local.OptimizedUnaryEncoding(k=30, epsilon=1.0)
-ONE_HOT = RESPONSE.encode(INTEGERS)
+ROWS = RESPONSE.bits(RESPONSE.encode(INTEGERS))
+OF_COLUMNS = local.OptimizedUnaryEncoding(domain=[f"c{place}" for place in range(30)], epsilon=1.0)
 
 MATRICES: dict[str, Call] = {
     "clip_and_sum": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX),
@@ -127,7 +128,7 @@ MATRICES: dict[str, Call] = {
         _seeded(stability.StableBootstrap(f="argmax_column_sum", epsilon=60.0, delta=0.01).attempt),
         MATRIX,
     ),
-    "perturb_encoded": (_seeded(RESPONSE.perturb_encoded), ONE_HOT),
+    "perturb_encoded": (_seeded(OF_COLUMNS.perturb_encoded), ROWS),
     "aggregate": (lambda reports: RESPONSE.estimate(reports).counts, RESPONSE.perturb(INTEGERS, rng=SeededRng(8))),
 }
 """Those of a matrix."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import is_arrow, library_of, require_pyarrow
+from dpnoise._columns import named_columns
 from dpnoise._domain import listing
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
@@ -195,14 +195,10 @@ def _columns_of(columns: Any) -> dict[str, Any]:
     """Return the columns of a mapping or a data frame by their names."""
     if isinstance(columns, Mapping):
         return dict(columns)
-    if library_of(type(columns)) in ("pandas", "polars") and hasattr(columns, "columns"):
-        names = list(columns.columns)
-        values = [columns[name] for name in dict.fromkeys(names)]
-    elif is_arrow(columns):
-        table = require_pyarrow().table(columns)
-        names, values = table.column_names, table.columns
-    else:
+    named = named_columns(columns, "columns")
+    if named is None:
         raise TypeError(f"columns must be a mapping of names to columns or a data frame, got {type(columns).__name__}")
+    names, values = named
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ParameterError(f"columns must have different names, got more of {listing(repeated)}")

@@ -12,11 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, arrow_column, dtype_of, is_arrow, missing_values, read_by, require_pyarrow
-from dpnoise._columns import built_in, kinds_of, objects
+from dpnoise._arrays import (
+    array_of,
+    arrow_column,
+    dtype_of,
+    is_arrow,
+    library_of,
+    missing_values,
+    read_by,
+    require_pyarrow,
+)
+from dpnoise._columns import built_in, kinds_of, named_columns, objects
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 
 _FILL: Final = "fill or drop missing values"
+
+_ROWS_AT_ONCE: Final = 1 << 12
+"""So many rows that columns become, while they are in the cache."""
 
 
 def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
@@ -40,6 +53,63 @@ def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
     if found.ndim != 2 or found.shape[1] != width:
         raise ParameterError(f"{name} must have shape (n, {width}), got {found.shape}")
     return np.ascontiguousarray(found)
+
+
+def rows_of_bits(rows: Any, k: int, width: int, domain: Domain | None) -> NDArray[np.uint8]:
+    """Return rows of k bits: a copy of packed ones, which no other code can change, or else a byte for each bit.
+
+    The columns of a data frame are found by name. The bytes of an array of uint8 or bool are not checked here.
+    """
+    named = named_columns(rows, "rows")
+    if named is not None:
+        return _from_columns(*named, k, domain)
+    found = array_of(rows, "rows")
+    if found.shape == (k,) and library_of(type(rows)) not in ("pandas", "polars"):  # a series is a column, not a row
+        found = found[np.newaxis]
+    if found.dtype == np.uint8 and found.ndim == 2 and found.shape[1] == width:
+        return np.array(found, order="C")
+    bits = _bits(found)
+    if bits.ndim != 2 or bits.shape[1] != k:
+        wanted = f"shape (n, {k}), a column for each value, or (n, {width}) and dtype uint8 if they are packed"
+        raise ParameterError(f"rows must have {wanted}, got shape {found.shape} and dtype {found.dtype}")
+    return bits
+
+
+def _from_columns(names: list[Any], columns: list[Any], k: int, domain: Domain | None) -> NDArray[np.uint8]:
+    """Return the columns of a data frame in the order of the labels, which are compared as texts, as in files."""
+    labels = list(map(str, range(k))) if domain is None else domain.names
+    texts = [str(name).lower() if isinstance(name, bool | np.bool_) else str(name) for name in names]
+    of = f"the numbers from 0 to {k - 1}" if domain is None else f"the domain {domain!r}"
+    if not set(texts) <= set(labels):
+        raise ParameterError(f"rows must have columns named by {of} alone; the name of another one may be private")
+    if len(set(texts)) < len(texts):
+        raise ParameterError(f"rows must have one column for each label, got several for one of {of}")
+    place = dict(zip(texts, range(k), strict=False))
+    missing = next((label for label in labels if label not in place), None)
+    if missing is not None:
+        hint = "range(k)" if domain is None else "domain"
+        raise ParameterError(
+            f"rows must have a column for each label, {missing!r} is missing: reindex(columns={hint}, fill_value=0)"
+        )
+    bits = [_bits(array_of(columns[place[label]], "rows")) for label in labels]
+    rows = np.empty((len(bits[0]), k), np.uint8)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        np.stack([column[part] for column in bits], axis=1, out=rows[part])
+    return rows
+
+
+def _bits(found: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return bytes of 0 or 1, which those of uint8 and bool need not be."""
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"rows must be 0 and 1, as bool, integers or floats, got dtype {dtype_of(found)}")
+    if found.dtype in (np.uint8, np.bool_):
+        return np.ascontiguousarray(found).view(np.uint8)
+    with np.errstate(all="ignore"):  # a warning about a signalling NaN
+        ones: NDArray[np.bool_] = np.equal(found, 1, order="C")
+        if np.count_nonzero(ones) != np.count_nonzero(found):  # NaN is not zero
+            raise ParameterError("rows must be 0 or 1 in every column")
+    return ones.view(np.uint8)
 
 
 def answers(reports: Any) -> NDArray[np.uint8]:

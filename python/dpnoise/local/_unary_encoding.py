@@ -224,23 +224,28 @@ class UnaryRows(FrequencyProtocol):
 
     def perturb_encoded(
         self,
-        rows: NDArray[np.uint8],
+        rows: Values,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise rows of bits, such as `encode` makes.
+        """Randomise rows of bits: those that `encode` makes, or rows of 0 and 1, such as one-hot encoders give.
 
         A row has one of its k bits set, or none for a person who has none of the values: a row with more would reveal
         more than ``epsilon``, so it is refused. Each report is epsilon-locally differentially private for the achieved
-        ``epsilon``, provided that each person sends one. Time and memory addresses do not depend on rows or reports.
-        Estimates stay unbiased, but add up to the number of rows with a bit.
+        ``epsilon``, provided that each person sends one. Time and memory addresses do not depend on rows or reports, if
+        those of NumPy's comparisons, for dtypes other than uint8 and bool, do not. Estimates stay unbiased, but add up
+        to the number of rows with a bit.
 
         Parameters
         ----------
-        rows : ndarray of uint8, shape (n, report_bytes)
-            A row for each person, as `encode` made it.
+        rows : array of 0 and 1, shape (n, k), data frame, or ndarray of uint8, shape (n, report_bytes)
+            A row for each person, with a column for each value: an array or nested lists of booleans, integers or
+            floats, or a single row of shape (k,). The columns of a data frame of pandas or polars, or of an Arrow
+            table, are named by the labels of the domain, or by the numbers from 0 to k - 1 if there is none, in any
+            order; pandas gives `get_dummies` of some labels all of them by ``reindex(columns=domain, fill_value=0)``.
+            Or rows of packed bits, as `encode` made them, which have fewer columns for every k.
         out : ndarray of uint8, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
             result.
@@ -259,12 +264,19 @@ class UnaryRows(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When a row has more than one bit set, or one that the protocol does not use.
+            When a row has more than one bit set, or one that the protocol does not use; an item is neither 0 nor 1; or
+            a column of a data frame is missing, or is of no label.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> poll = local.OptimizedUnaryEncoding(domain=["yes", "no", "unsure"], epsilon=1.0)
+        >>> poll.perturb_encoded([[0, 1, 0], [1, 0, 0], [0, 0, 0]]).shape
+        (3, 1)
         """
-        # A copy, so that no other code can change a row between check and use.
-        packed = _inputs.matrix(rows, self.report_bytes, "rows").copy()
-        reports = array_for(packed.shape, out, np.uint8)
-        self._native.perturb_encoded(packed, reports, threads, rng)
+        bits = _inputs.rows_of_bits(rows, self.k, self.report_bytes, self._domain)
+        reports = array_for((len(bits), self.report_bytes), out, np.uint8)
+        self._native.perturb_encoded(bits, reports, threads, rng)
         return reports
 
     def _warn_of_others(self, collected: Accumulator) -> None:
