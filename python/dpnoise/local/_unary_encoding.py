@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -46,11 +46,14 @@ class PopcountCheck(Record):
         Twice the log-likelihood ratio of observed and expected counts, in groups of neighbouring numbers of set bits of
         which each is expected to have 25 reports or more.
     degrees_of_freedom : int
-        The number of groups less one. If it is 0, there are too few reports for a test, and the p-value is 1.
+        The number of groups less one, and less another one if ``share_without_bit`` was fitted to be above 0 and below
+        1. If it is 0, there are too few reports for a test, and the p-value is 1.
     observed : ndarray of int64, shape (k + 1,)
         The number of reports with 0, 1, ..., k set bits. Read-only, as is ``expected``.
     expected : ndarray of float64, shape (k + 1,)
         The expected numbers if all reports are honest. Where ``observed`` is well above, there are crafted reports.
+    share_without_bit : float
+        The share of rows without a bit, from 0 to 1, that fits the numbers of set bits best.
     lowest, highest : int
         The ends of the range of set bits that contains all reports with a probability of 0.999 or more if they are
         honest. A report outside is suspicious by itself.
@@ -65,6 +68,7 @@ class PopcountCheck(Record):
     degrees_of_freedom: int
     observed: NDArray[np.int64]
     expected: NDArray[np.float64]
+    share_without_bit: float
     lowest: int
     highest: int
     n: int
@@ -83,22 +87,46 @@ def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
             observed += np.bincount(_SET_BITS[well_formed].sum(axis=1, dtype=np.int64), minlength=k + 1)
         rejected += sum(missing.values())
     n = int(observed.sum())
-    law = distribution(k, p, q)
-    expected = n * law
-    group = _groups(expected)
-    found, wanted = np.bincount(group, observed), np.bincount(group, expected)
-    seen = found > 0
+    laws = distribution(k, p, q), distribution(k, q, q)
+    # Groups by the mean: of a share that was fitted to the groups themselves, the statistic has a known distribution.
+    mean = float(observed @ np.arange(k + 1)) / max(n, 1)
+    group = _groups(n * _mixture(laws, min(max((p + (k - 1) * q - mean) / (p - q), 0.0), 1.0)))
+    found, *grouped = (np.bincount(group, numbers).astype(np.float64) for numbers in (observed, *laws))
+    share = _fitted_share(found, *grouped)
+    law = _mixture(laws, share)
+    expected, wanted, seen = n * law, n * _mixture(grouped, share), found > 0
     statistic = max(0.0, 2 * float(np.sum(found[seen] * np.log(found[seen] / wanted[seen]))))
-    freedom = int(group[-1])
+    # At an end of the range nothing was fitted: chance is on the other side of it.
+    freedom = max(int(group[-1]) - (0 < share < 1), 0)
     lowest, highest = _bulk(law, _OUTLIER / max(n, 1))
     for array in (observed, expected):
         array.flags.writeable = False
     p_value = chi_squared_tail(statistic, freedom) if freedom else 1.0
-    return PopcountCheck(p_value, statistic, freedom, observed, expected, lowest, highest, n, rejected)
+    return PopcountCheck(p_value, statistic, freedom, observed, expected, share, lowest, highest, n, rejected)
+
+
+def _mixture(laws: Sequence[NDArray[np.float64]], share: float) -> NDArray[np.float64]:
+    """Return the distribution of which this share is of the second law, and the rest of the first."""
+    return (1 - share) * laws[0] + share * laws[1]
+
+
+def _fitted_share(found: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return the share of the second law that makes the counts most likely: by bisection, as the slope falls."""
+    low, high = 0.0, 1.0
+
+    def rises(share: float) -> bool:
+        return float(found @ ((second - first) / _mixture((first, second), share))) > 0
+
+    if not rises(low) or rises(high):
+        return float(rises(low))
+    for _ in range(53):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rises(middle) else (low, middle)
+    return low
 
 
 def distribution(k: int, p: float, q: float) -> NDArray[np.float64]:
-    """Return the probabilities of 0 to k set bits: one bit is set with probability p, each of k - 1 others with q."""
+    """Return the probabilities of 0 to k set bits: one is set with probability p, which is q in a row without a bit."""
     others = k - 1
     mode = min(int(k * q), others)
     x = np.arange(others)
@@ -161,9 +189,10 @@ class UnaryRows(FrequencyProtocol):
     def check_popcounts(self: FrequencyProtocol, reports: Values) -> PopcountCheck:
         """Check whether the numbers of set bits in reports are as expected from honest people.
 
-        One bit of an honest report is set with probability p and each of the others with probability q, whatever the
-        value. So the number of set bits has one known distribution, and the check needs no knowledge of the values.
-        Attackers who craft their reports rather than randomise a value tend to deviate from it.
+        One bit of an honest report is set with probability p, unless its row had no bit, and each of the others with
+        probability q, whatever the value. So the number of set bits has a known distribution but for the share of rows
+        without a bit, which is fitted, and the check needs no knowledge of the values. Attackers who craft their
+        reports rather than randomise a value tend to deviate from it.
 
         Parameters
         ----------
