@@ -131,6 +131,33 @@ def test_what_cannot_be_rows():
     refused(TypeError, "rows must be data that NumPy or pyarrow can read", pa.array([1, 0, 0, 0]))
 
 
+@pytest.mark.parametrize("row", [[0, 1, 0, 0], np.array([0, 0, 0, 1], "u1"), pa.array([1, 0, 0, 0])])
+def test_a_row_among_values_is_noticed(row):
+    message = "values may be a row of k = 4 bits, one of them set, and are taken for the values of 4 people"
+    with pytest.warns(UserWarning, match=message) as caught:
+        assert NUMBERED.perturb(row).shape == (4, 1)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for values in ([0, 0, 0, 0], [0, 1, 0, 1], [0, 2, 0, 0], [0, 1, 0], [0, 1, 0, 0, 0]):
+            NUMBERED.perturb(values)
+        local.GeneralizedRandomizedResponse(k=4, epsilon=1.0).perturb(row)
+        local.OptimizedUnaryEncoding(domain=[0, 1, 2, 3], epsilon=1.0).perturb(row)
+
+
+@pytest.mark.parametrize("protocol", [NUMBERED, LABELLED], ids=repr)
+def test_rows_among_values_are_refused(protocol):
+    for rows in (MATRIX, MATRIX.tolist(), [*MATRIX], frame(), pl.from_pandas(frame()), pa.Table.from_pandas(frame())):
+        with pytest.raises((ParameterError, TypeError), match="; rows of bits are for perturb_encoded"):
+            protocol.perturb(rows)
+    with pytest.raises((ParameterError, TypeError)) as caught:
+        protocol.perturb([0.5])
+    assert "perturb_encoded" not in str(caught.value)
+    other = local.GeneralizedRandomizedResponse(k=4, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"values must be one-dimensional.* got shape \(6, 4\)$"):
+        other.perturb(MATRIX)
+
+
 def test_estimates_of_rows_without_a_bit():
     """Chance: 1e-12 for each of four counts."""
     n = 100_000

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +250,23 @@ class UnaryRows(FrequencyProtocol):
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
         self._native.encode(vector, bits)
         return bits
+
+    def _vector(self, values: Any) -> NDArray[Any]:
+        try:
+            numbers = super()._vector(values)
+        except (ParameterError, TypeError) as error:
+            nested = type(values) in (list, tuple) and any(isinstance(row, list | tuple | np.ndarray) for row in values)
+            if nested or getattr(values, "ndim", 1) == 2 or hasattr(values, "columns"):
+                raise type(error)(f"{error}; rows of bits are for perturb_encoded") from None
+            raise
+        if self._domain is None and len(numbers) == self.k and np.count_nonzero(numbers) == 1 == numbers.max():
+            warnings.warn(
+                f"values may be a row of k = {self.k} bits, one of them set, and are taken for the values of {self.k} "
+                "people, with a report for each: rows of bits are for perturb_encoded",
+                UserWarning,
+                stacklevel=outside(),
+            )
+        return numbers
 
     def perturb_encoded(
         self,
