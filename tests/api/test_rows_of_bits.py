@@ -158,6 +158,41 @@ def test_rows_among_values_are_refused(protocol):
         other.perturb(MATRIX)
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [NUMBERED, LABELLED, local.ThresholdHistogramEncoding(k=9, epsilon=1.0), local.SubsetSelection(k=9, epsilon=1.0)],
+    ids=repr,
+)
+def test_estimates_from_sums(protocol):
+    reports = protocol.perturb(protocol.domain or [3, 0, 3, 2, 1])
+    sums, expected = protocol.bits(reports).sum(axis=0), protocol.estimate(reports, level=0.9, post="norm")
+    for given in (sums, sums.tolist(), pa.array(sums)):
+        estimate = protocol.estimate_from_sums(given, len(reports), level=0.9, post="norm")
+        assert np.array_equal(estimate.counts, expected.counts)
+        assert np.array_equal(estimate.upper, expected.upper)
+        assert (estimate.n, estimate.domain) == (expected.n, expected.domain)
+    assert not protocol.estimate_from_sums(0 * sums, 0).counts.any()
+
+
+def test_sums_that_cannot_be():
+    def refused(kind, message, *arguments):
+        refuses(kind, message, NUMBERED.estimate_from_sums, *arguments)
+
+    refused(ParameterError, "sums must have shape (4,), one for each value, got (3,)", [1, 2, 3], 9)
+    refused(ParameterError, "sums must be at most n = 9, the number of reports, got 10", [1, 2, 10, 3], 9)
+    refused(ParameterError, "sums must be at least 0", [1, -2, 1, 3], 9)
+    refused(TypeError, "sums must be integers, got dtype float64", [0.5, 1, 1, 1], 9)
+    refused(ParameterError, "n must be an integer from 0 to 9223372036854775807, got -1", [0] * 4, -1)
+    with pytest.warns(UserWarning, match="far more or fewer set bits"):
+        NUMBERED.estimate_from_sums([1000] * 4, 1000)
+    # Of longitudinal protocols, too.
+    memo = local.ClientMemo.generate()
+    flips = local.DBitFlip(k=9, epsilon=1.0, d=2)
+    reports = flips.perturb([7], memo, question="colour")
+    expected = flips.estimate(reports).counts
+    assert np.array_equal(flips.estimate_from_sums(flips.bits(reports).sum(axis=0), 1).counts, expected)
+
+
 def test_estimates_of_rows_without_a_bit():
     """Chance: 1e-12 for each of four counts."""
     n = 100_000

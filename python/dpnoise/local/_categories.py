@@ -370,6 +370,7 @@ class SubsetSelection(FrequencyProtocol):
     __slots__ = ()
     _family = "subset_selection"
     bits = UnaryRows.bits
+    estimate_from_sums = UnaryRows.estimate_from_sums
 
     def __init__(
         self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, omega: Integer | None = None

@@ -184,7 +184,7 @@ class FrequencyProtocol(Protocol):
         """
         from dpnoise.bit_generator import SecureBitGenerator  # this imports numpy.random
 
-        counts = _inputs.counts(true_counts, self.k)
+        counts = _inputs.counts(true_counts, self.k, "true_counts")
         supports = self._draw_supports(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
         n = int(counts.sum())
         found = (*self._native.estimate_supports(n, supports), n, 0)

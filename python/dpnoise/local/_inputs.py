@@ -32,15 +32,15 @@ _ROWS_AT_ONCE: Final = 1 << 12
 """So many rows that columns become, while they are in the cache."""
 
 
-def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
-    """Copy the numbers of people with each of k values to an int64 array; their sum fits into int64, too."""
-    found = array_of(true_counts, "true_counts")
+def counts(numbers: Any, k: int, name: str) -> NDArray[np.int64]:
+    """Copy a number of people for each of k values to an int64 array; their sum fits into int64, too."""
+    found = array_of(numbers, name)
     if found.dtype.kind not in "iu":
-        raise TypeError(f"true_counts must be integers, got dtype {dtype_of(found)}")
+        raise TypeError(f"{name} must be integers, got dtype {dtype_of(found)}")
     if found.shape != (k,):
-        raise ParameterError(f"true_counts must have shape ({k},), one for each value, got {found.shape}")
+        raise ParameterError(f"{name} must have shape ({k},), one for each value, got {found.shape}")
     if not all(count >= 0 for count in found.tolist()) or sum(found.tolist()) >= 2**62:
-        raise ParameterError("true_counts must be at least 0 and sum to less than 2**62")
+        raise ParameterError(f"{name} must be at least 0 and sum to less than 2**62")
     return np.array(found, np.int64)
 
 

@@ -155,6 +155,7 @@ class LongitudinalUnaryEncoding(TwoRoundProtocol):
     __slots__ = ()
     _family = "longitudinal_unary_encoding"
     bits = UnaryRows.bits
+    estimate_from_sums = UnaryRows.estimate_from_sums
     check_popcounts = UnaryRows.check_popcounts
 
     def __init__(
@@ -302,6 +303,7 @@ class DBitFlip(LongitudinalProtocol):
     __slots__ = ()
     _family = "d_bit_flip"
     bits = UnaryRows.bits
+    estimate_from_sums = UnaryRows.estimate_from_sums
 
     def __init__(self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, d: Integer) -> None:
         self._make(k=self._sized(k, domain), d=d, epsilon=epsilon)

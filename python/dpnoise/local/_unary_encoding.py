@@ -16,10 +16,12 @@ from dpnoise._display import Record
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._types import Answers, Integer, Labels, Number, Rng, Values
+from dpnoise._numbers import integer
+from dpnoise._types import Answers, Integer, Integers, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
+from dpnoise.local._estimate import Estimate, Post
 from dpnoise.local._frequency import FrequencyProtocol
 
 _FEWEST_EXPECTED: Final = 25.0
@@ -170,7 +172,7 @@ class UnaryRows(FrequencyProtocol):
 
     __slots__ = ()
 
-    # Protocols of other bases have the first two as well: their reports are rows of bits, too.
+    # Protocols of other bases have the first three as well: their reports are rows of bits, too.
     def bits(self: FrequencyProtocol, reports: Values) -> NDArray[np.uint8]:
         """Unpack rows of bits, so that each value has a column.
 
@@ -185,6 +187,52 @@ class UnaryRows(FrequencyProtocol):
             0 or 1: entry ``[i, v]`` is the bit of row i for value v, whose label is ``domain[v]`` if there are labels.
         """
         return np.unpackbits(self._rows(reports), axis=1, count=self.k, bitorder="little")
+
+    def estimate_from_sums(
+        self: FrequencyProtocol,
+        sums: Integers,
+        n: Integer,
+        *,
+        level: Number = 0.95,
+        simultaneous: bool = False,
+        post: Post | None = None,
+    ) -> Estimate:
+        """Estimate how many people have each value from how many reports have each bit set.
+
+        Parameters
+        ----------
+        sums : array of integers, shape (k,)
+            The sum of each column of the bits of all reports: ``bits(reports).sum(axis=0)``.
+        n : int
+            The number of reports, from 0 to 2**63 - 1.
+        level : float, default 0.95
+            The probability with which an interval holds: between 0 and 1, both excluded.
+        simultaneous : bool, default False
+            Whether all intervals hold together at ``level`` (Bonferroni), or each by itself.
+        post : str, optional
+            How to make the counts consistent: "base-cut", "norm", "norm-mul", "norm-sub", "norm-cut" or "simplex",
+            which `Accumulator.estimate` describes; by default they are unbiased.
+
+        Returns
+        -------
+        Estimate
+            What ``estimate`` gives for these reports.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
+        >>> bits = protocol.bits(protocol.perturb([3, 1, 0, 1]))
+        >>> protocol.estimate_from_sums(bits.sum(axis=0), len(bits)).n
+        4
+        """
+        counters, people = _inputs.counts(sums, self.k, "sums"), integer(n, "n", range(2**63))
+        if counters.max() > people:
+            raise ParameterError(f"sums must be at most n = {people}, the number of reports, got {counters.max()}")
+        accumulator = self.accumulator()
+        accumulator._state.add_counters(people, counters.astype(np.uint64))
+        self._warn_of_others(accumulator)
+        return accumulator.estimate(level=level, simultaneous=simultaneous, post=post)
 
     def check_popcounts(self: FrequencyProtocol, reports: Values) -> PopcountCheck:
         """Check whether the numbers of set bits in reports are as expected from honest people.

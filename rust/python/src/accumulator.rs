@@ -76,6 +76,16 @@ impl LocalAccumulator {
         self.state().merge(&part).map_err(to_py)
     }
 
+    /// Counts `n` reports of one attribute, of which as many as uint64 `counters` say support each value.
+    fn add_counters(&self, n: u64, counters: &Bound<'_, PyAny>) -> PyResult<()> {
+        let counters = buffers::readable::<u64>(counters, "counters", "uint64")?;
+        let counters = memory::collected(buffers::slice(&counters, "counters")?.iter().copied()).map_err(to_py)?;
+        let mut state = self.state();
+        let state = state.one_mut().ok_or_else(of_several)?;
+        let part = Accumulator::from_counters(*state.protocol(), n, counters).map_err(to_py)?;
+        state.merge(&part).map_err(to_py)
+    }
+
     /// Counts rejected reports of one attribute.
     fn reject(&self, reason: &str, count: u64) -> PyResult<()> {
         let mut state = self.state();
