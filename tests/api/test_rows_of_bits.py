@@ -193,6 +193,27 @@ def test_sums_that_cannot_be():
     assert np.array_equal(flips.estimate_from_sums(flips.bits(reports).sum(axis=0), 1).counts, expected)
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [LABELLED, local.GeneralizedRandomizedResponse(domain=LABELS, epsilon=1.0)],
+    ids=repr,
+)
+def test_lists_of_single_reports(protocol):
+    reports = [protocol.perturb(label) for label in LABELS]
+    expected = protocol.estimate(np.concatenate(reports)).counts
+    for given in (reports, tuple(reports), [row[0] for row in reports], [row.tobytes() for row in reports]):
+        assert np.array_equal(protocol.estimate(given).counts, expected)
+    message = "reports of bytes must have 1 bytes each; messages are for add_messages"
+    refuses(ParameterError, message, protocol.estimate, protocol.messages(reports))
+    refuses(ParameterError, "reports must be an array", protocol.estimate, [b"1", reports[0]])
+
+
+def test_lists_of_single_answers():
+    protocol = local.RandomizedResponse(epsilon=1.0)
+    reports = [protocol.perturb(answer) for answer in (True, False, True)]
+    assert np.array_equal(protocol.estimate(reports).counts, protocol.estimate(np.concatenate(reports)).counts)
+
+
 def test_estimates_of_rows_without_a_bit():
     """Chance: 1e-12 for each of four counts."""
     n = 100_000

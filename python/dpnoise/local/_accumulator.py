@@ -213,7 +213,8 @@ class Accumulator(AnyAccumulator):
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
-            Reports as ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
+            Reports as ``perturb`` made them, or a list of single ones, also as bytes. For `RandomizedResponse` also
+            booleans of shape (n,).
 
             Arrow data are columns, record batches, tables and streams of them, of pyarrow, Polars, pandas or any other
             library with ``__arrow_c_array__`` or ``__arrow_c_stream__``: a column of type fixed_size_binary or binary

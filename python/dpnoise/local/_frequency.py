@@ -135,7 +135,8 @@ class FrequencyProtocol(Protocol):
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data.
+            An accumulator of this protocol, or reports as ``perturb`` made them, also as Arrow data, or a list of
+            single ones, also as bytes.
         level : float, default 0.95
             The probability with which an interval holds: between 0 and 1, both excluded.
         simultaneous : bool, default False

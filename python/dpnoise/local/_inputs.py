@@ -45,8 +45,14 @@ def counts(numbers: Any, k: int, name: str) -> NDArray[np.int64]:
 
 
 def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
-    """Return packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
+    """Return packed rows, also in a list of single ones, as a C-contiguous uint8 matrix, copied only if necessary."""
+    if type(rows) in (list, tuple) and rows and set(map(type, rows)) == {bytes}:
+        if set(map(len, rows)) != {width}:
+            raise ParameterError(f"{name} of bytes must have {width} bytes each; messages are for add_messages")
+        return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, width)
     found = array_of(rows, name)
+    if found.ndim == 3 and found.shape[1] == 1:  # a list of what `perturb` gives for one person
+        found = found[:, 0]
     if found.dtype != np.uint8:
         wanted = f"a NumPy array of dtype uint8 and shape (n, {width})"
         raise TypeError(f"{name} must be {wanted}, got dtype {dtype_of(found)}")
@@ -115,7 +121,7 @@ def _bits(found: NDArray[Any]) -> NDArray[np.uint8]:
 def answers(reports: Any) -> NDArray[np.uint8]:
     """Return binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
     found = array_of(reports, "reports")
-    if found.dtype == np.bool_ and found.ndim == 1:
+    if found.dtype == np.bool_ and found.shape[1:] in ((), (1,)):  # a list of what `perturb` gives for one person
         return np.ascontiguousarray(found).view(np.uint8).reshape(-1, 1)
     if found.dtype == np.uint8 and found.ndim == 2 and found.shape[1] == 1:
         return np.ascontiguousarray(found)
