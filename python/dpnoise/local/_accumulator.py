@@ -297,6 +297,8 @@ class Accumulator(AnyAccumulator):
             - ``"norm-sub"`` or ``"simplex"``: the nearest counts (least squares) that are not negative and sum to n.
             - ``"norm-cut"``: negative counts become 0, then the smallest ones until the sum is at most n.
 
+            Counts do not sum to n where `perturb_encoded` got rows without a bit: use the first or the last one there.
+
         Returns
         -------
         Estimate
