@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benches import peers
 from benches.machine import OURS
 from benches.noise import GENERATORS
 from benches.record import Record
+from benches.targets import OF_VALUES
 from benches.timing import Entrant
 from dpnoise import local
 
@@ -79,6 +82,30 @@ def test_client(race: Any, ours: Any, column: str) -> None:
     for library, peer in peers.local_peers("Unary encoding").items():
         entrants.append(Entrant(library, partial(peer_perturb, peer, k), check_bits, BY_PEER * k))
     race("Unary encoding, client", column, "ns per bit", entrants)
+
+
+FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+    "packed": partial(np.packbits, axis=1, bitorder="little"),
+    "bytes": np.asarray,
+    "bool": partial(np.asarray, dtype=bool),
+    "int64": partial(np.asarray, dtype=np.int64),
+    "data frame": partial(pd.DataFrame, dtype=bool),
+}
+"""How rows of bits, a byte for each, become those of another form."""
+
+
+@pytest.mark.parametrize("k", [15, 128, 1024])
+@pytest.mark.parametrize("form", FORMS)
+def test_client_of_rows(race: Any, form: str, k: int) -> None:
+    protocol, bits = protocol_of(k), PERTURBED // 4
+    rows = FORMS[form](protocol.bits(protocol.encode(values_of(k, bits))))
+    check = partial(check_reports, k=k, bits=bits)
+    values = partial(protocol.perturb, values_of(k, bits), threads=1)
+    entrants = [
+        Entrant(OURS, partial(protocol.perturb_encoded, rows, threads=1), check, bits),
+        Entrant(OF_VALUES, values, check, bits),
+    ]
+    race("Unary encoding, client, of rows", f"{form}, k = {k}", "ns per bit", entrants)
 
 
 def peer_perturb(peer: peers.LocalPeer, k: int) -> np.ndarray:

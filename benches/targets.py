@@ -9,6 +9,10 @@ BEST, BEST_ON_TWO_THREADS = "dpnoise", "dpnoise, 2 threads"
 """Who must reach a target: ours, with the best instruction set of the machine that a record is of."""
 
 
+OF_VALUES = "dpnoise, of values"
+"""Ours for the same people's values, beside those for rows of bits."""
+
+
 class Target(NamedTuple):
     """How good an entrant of a table must be."""
 
@@ -79,6 +83,8 @@ TARGETS = (
     Target("Unary encoding, client", 0.25, unit="ns per bit"),
     Target("Unary encoding, client", 0.13, unit="ns per bit", column="k = 128"),
     Target("Unary encoding, client", "NumPy, PCG64", 6),
+    *(Target("Unary encoding, client, of rows", OF_VALUES, column=f"packed, k = {k}") for k in (15, 128, 1024)),
+    Target("Unary encoding, client, of rows", 0.2, unit="ns per bit", column="bytes, k = 128"),
     Target("Unary encoding, server, from cache", 0.006, unit="ns per bit"),
     Target("Unary encoding, server, from memory", "reading the memory", 0.77),
     Target("Peak memory", 48, unit="MiB"),
