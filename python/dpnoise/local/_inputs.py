@@ -26,8 +26,6 @@ from dpnoise._columns import built_in, kinds_of, named_columns, objects
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 
-_FILL: Final = "fill or drop missing values"
-
 _ROWS_AT_ONCE: Final = 1 << 12
 """So many rows that columns become, while they are in the cache."""
 
