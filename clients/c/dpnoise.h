@@ -50,6 +50,11 @@
 #define DPNOISE_ATTRIBUTES 3
 
 /**
+ * The bytes of a SHA-256.
+ */
+#define DPNOISE_DIGEST_BYTES 32
+
+/**
  * What every function returns. `dpnoise_error_message` says more.
  */
 enum dpnoise_status
@@ -239,7 +244,7 @@ dpnoise_status dpnoise_accumulator_add_reports(dpnoise_accumulator accumulator,
                                                uint32_t threads);
 
 /**
- * Adds the counts of another accumulator of the same protocol.
+ * Adds the counts of another accumulator of the same specification: of the same protocol, and about the same.
  */
 dpnoise_status dpnoise_accumulator_merge(dpnoise_accumulator accumulator, dpnoise_accumulator other);
 
@@ -588,8 +593,9 @@ dpnoise_status dpnoise_mechanism_radius(dpnoise_mechanism mechanism,
                                         uint64_t *radius);
 
 /**
- * Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the
- * handle of the protocol, worth keeping for many reports.
+ * Reads a specification: the bytes as they came, which must never be written again in another form; or a document with
+ * one, in any form of JSON: `{"dpnoise.domain":["red","green"],"dpnoise.protocol":"..."}`, whose labels must be those of
+ * the specification. `out` is the handle of the protocol, worth keeping for many reports.
  *
  * A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
  * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon and delta: an application compares
@@ -608,11 +614,50 @@ dpnoise_status dpnoise_protocol_from_json(const uint8_t *specification,
                                           dpnoise_protocol *out);
 
 /**
+ * Makes the handle of the same randomiser for another collection: with this question and this period, each of them UTF-8
+ * in Unicode's normal form NFC, which is not checked here. One of length 0 stays as it is. So a device that has its
+ * specification built in writes the period from its own clock. A memo that `protocol` has is not used.
+ *
+ * A question of more than 255 bytes or a period of more than 63, one with a space at either end or characters that are
+ * not seen, is refused with `DPNOISE_STATUS_PARAMETER`.
+ *
+ * @pre `question` and `period` point to so many bytes, and `out` to a handle.
+ */
+dpnoise_status dpnoise_protocol_about(dpnoise_protocol protocol,
+                                      const uint8_t *question,
+                                      size_t question_length,
+                                      const uint8_t *period,
+                                      size_t period_length,
+                                      dpnoise_protocol *out);
+
+/**
+ * Writes the specification of a protocol to `out`, and the number of its bytes to `length`, also if they do not fit:
+ * `DPNOISE_STATUS_MEMORY`.
+ *
+ * @pre `out` points to `capacity` bytes, and `length` to a number.
+ */
+dpnoise_status dpnoise_protocol_to_json(dpnoise_protocol protocol, uint8_t *out, size_t capacity, size_t *length);
+
+/**
+ * Writes the SHA-256 of the specification without labels, question and period: of how reports are made. Who answers a
+ * question with another randomiser spends epsilon again.
+ *
+ * @pre `out` points to `capacity` bytes.
+ */
+dpnoise_status dpnoise_protocol_bare_digest(dpnoise_protocol protocol, uint8_t *out, size_t capacity);
+
+/**
  * Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
  * then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
  * for another question. Give them in Unicode's normal form NFC, which is not checked here: two spellings of a text are
- * two questions. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the
- * secrets are wiped when both the memo and all protocols made with it are freed.
+ * two questions. If the specification names a question, it must be this one.
+ *
+ * The memo keeps in mind that its people answer the question with this randomiser, and another one, which would cost
+ * epsilon again, is refused with `DPNOISE_STATUS_STATE`; labels and period may change. So store the memo's bytes after
+ * this call and before reports are sent.
+ *
+ * A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the secrets are wiped
+ * when both the memo and all protocols made with it are freed.
  *
  * @pre `question` points to `length` bytes, and `out` to a handle.
  */

@@ -6,7 +6,6 @@ time. No message shows a value that is looked up, or says which one is meant; la
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -71,9 +70,6 @@ class Domain(tuple[Any, ...]):
         """The labels as texts, which files have: integers in decimal digits, and "false" and "true"."""
         return list(self) if self.kind is str else [str(label).lower() for label in self]
 
-    def to_json(self) -> str:
-        return json.dumps(self.names, ensure_ascii=False)
-
     def position(self, label: Any, name: str) -> int:
         """Return the number of a label, which is public and is shown if it is unknown."""
         given = _plain(label)
@@ -128,11 +124,6 @@ def listing(values: Sequence[Any]) -> str:
     """Return values in one line, quoted; of many only the first twenty."""
     shown = ", ".join(map(repr, values[:_SHOWN]))
     return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values)} in all)"
-
-
-def disagree(one: Domain | None, other: Domain | None) -> bool:
-    """Say whether two sets of reports have different labels, if both have any; compared as texts, as in files."""
-    return one is not None and other is not None and one.names != other.names
 
 
 def _plain(label: Any) -> Any:

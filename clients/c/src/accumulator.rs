@@ -33,7 +33,7 @@ impl Counters {
 
     /// Adds what `add` adds to an empty accumulator.
     fn merge(&self, add: impl FnOnce(&mut AnyAccumulator) -> Result<(), Error>) -> Outcome {
-        let protocol = self.state().protocol();
+        let protocol = self.state().protocol().clone();
         let mut part = AnyAccumulator::new(protocol)?;
         add(&mut part)?;
         Ok(self.state().merge(&part)?)
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_protocol(
     run(|| {
         let make = || {
             let counters: Arc<Counters> = get("accumulator", accumulator)?;
-            Ok(Announced::new(counters.state().protocol()))
+            Ok(Announced::new(counters.state().protocol().clone()))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -169,13 +169,17 @@ pub unsafe extern "C" fn dpnoise_accumulator_add_reports(
     })
 }
 
-/// Adds the counts of another accumulator of the same protocol.
+/// Adds the counts of another accumulator of the same specification: of the same protocol, and about the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpnoise_accumulator_merge(accumulator: dpnoise_accumulator, other: dpnoise_accumulator) -> Status {
     run(|| {
         let counters: Arc<Counters> = get("accumulator", accumulator)?;
         let other: Arc<Counters> = get("other", other)?;
-        // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
+        if Arc::ptr_eq(&counters, &other) {
+            let message = "other must be another accumulator, got this one, whose reports would count twice";
+            return Err(Failure::new(Status::Parameter, message));
+        }
+        // Copied first: no thread ever waits for one lock while it holds another.
         let other = other.state().copy()?;
         Ok(counters.state().merge(&other)?)
     })
@@ -228,7 +232,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_attribute(
                 return Err(Failure::new(Status::Parameter, message));
             };
             let attribute = several.attribute(several.attributes().position(name)?)?;
-            Ok(Counters(Mutex::new(AnyAccumulator::One(attribute))))
+            Ok(Counters(Mutex::new(AnyAccumulator::from(attribute))))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dpnoise_core::local::{
-    AnyProtocol, COUNTER_LIMIT, ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints,
+    AnyProtocol, COUNTER_LIMIT, ClientMemo, Protocol, Randomiser, Remembering, ValueKind, Values, fingerprints,
 };
 use dpnoise_core::memory::{collected, zeroed};
 use zeroize::Zeroizing;
@@ -59,12 +59,8 @@ impl Announced {
 
     /// The protocol of one attribute.
     fn one(&self) -> Outcome<&Protocol> {
-        match &self.protocol {
-            AnyProtocol::One(protocol) => Ok(protocol),
-            AnyProtocol::Several(_) => {
-                Err(Failure::new(Status::Parameter, "protocol must be of one attribute, got one of several"))
-            }
-        }
+        let several = || Failure::new(Status::Parameter, "protocol must be of one attribute, got one of several");
+        self.protocol.one().ok_or_else(several)
     }
 
     /// Whether people keep a memo.
@@ -73,7 +69,7 @@ impl Announced {
     }
 
     fn takes(&self) -> u32 {
-        let AnyProtocol::One(protocol) = &self.protocol else { return DPNOISE_ATTRIBUTES };
+        let Some(protocol) = self.protocol.one() else { return DPNOISE_ATTRIBUTES };
         match protocol.takes() {
             _ if protocol.takes_texts() => DPNOISE_TEXTS,
             ValueKind::Numbers => DPNOISE_NUMBERS,
@@ -82,9 +78,9 @@ impl Announced {
     }
 
     fn k(&self) -> u32 {
-        match &self.protocol {
-            AnyProtocol::One(protocol) => protocol.k(),
-            AnyProtocol::Several(attributes) => attributes.iter().len() as u32,
+        match self.protocol.randomiser() {
+            Randomiser::One(protocol) => protocol.k(),
+            Randomiser::Several(attributes) => attributes.iter().len() as u32,
         }
     }
 
@@ -186,8 +182,9 @@ pub(crate) fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outco
     str::from_utf8(bytes).map_err(|_| Failure::new(status, format!("{argument} must be UTF-8")))
 }
 
-/// Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the
-/// handle of the protocol, worth keeping for many reports.
+/// Reads a specification: the bytes as they came, which must never be written again in another form; or a document with
+/// one, in any form of JSON: `{"dpnoise.domain":["red","green"],"dpnoise.protocol":"..."}`, whose labels must be those of
+/// the specification. `out` is the handle of the protocol, worth keeping for many reports.
 ///
 /// A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
 /// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon and delta: an application compares
@@ -219,11 +216,97 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
     })
 }
 
+/// Makes the handle of the same randomiser for another collection: with this question and this period, each of them UTF-8
+/// in Unicode's normal form NFC, which is not checked here. One of length 0 stays as it is. So a device that has its
+/// specification built in writes the period from its own clock. A memo that `protocol` has is not used.
+///
+/// A question of more than 255 bytes or a period of more than 63, one with a space at either end or characters that are
+/// not seen, is refused with `DPNOISE_STATUS_PARAMETER`.
+///
+/// # Safety
+/// `question` and `period` point to so many bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_about(
+    protocol: dpnoise_protocol,
+    question: *const u8,
+    question_length: usize,
+    period: *const u8,
+    period_length: usize,
+    out: *mut dpnoise_protocol,
+) -> Status {
+    run(|| {
+        let make = || {
+            let announced: Arc<Announced> = get("protocol", protocol)?;
+            let mut made = announced.protocol.clone();
+            // SAFETY: as promised by the caller.
+            let question = unsafe { read("question", question, question_length) }?;
+            // SAFETY: as promised by the caller.
+            let period = unsafe { read("period", period, period_length) }?;
+            if !question.is_empty() {
+                made = made.with_question(text("question", question, Status::Parameter)?)?;
+            }
+            if !period.is_empty() {
+                made = made.with_period(text("period", period, Status::Parameter)?)?;
+            }
+            Ok(Announced::new(made))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Writes the specification of a protocol to `out`, and the number of its bytes to `length`, also if they do not fit:
+/// `DPNOISE_STATUS_MEMORY`.
+///
+/// # Safety
+/// `out` points to `capacity` bytes, and `length` to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_to_json(
+    protocol: dpnoise_protocol,
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        // SAFETY: as promised by the caller.
+        unsafe { hand_over(announced.protocol.to_json().as_bytes(), out, capacity, length) }
+    })
+}
+
+/// The bytes of a SHA-256.
+pub const DPNOISE_DIGEST_BYTES: usize = 32;
+
+/// Writes the SHA-256 of the specification without labels, question and period: of how reports are made. Who answers a
+/// question with another randomiser spends epsilon again.
+///
+/// # Safety
+/// `out` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_bare_digest(
+    protocol: dpnoise_protocol,
+    out: *mut u8,
+    capacity: usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        let mut length = 0;
+        // SAFETY: as promised by the caller.
+        unsafe { hand_over(&announced.protocol.bare_digest(), out, capacity, &raw mut length) }
+    })
+}
+
 /// Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
 /// then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
 /// for another question. Give them in Unicode's normal form NFC, which is not checked here: two spellings of a text are
-/// two questions. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the
-/// secrets are wiped when both the memo and all protocols made with it are freed.
+/// two questions. If the specification names a question, it must be this one.
+///
+/// The memo keeps in mind that its people answer the question with this randomiser, and another one, which would cost
+/// epsilon again, is refused with `DPNOISE_STATUS_STATE`; labels and period may change. So store the memo's bytes after
+/// this call and before reports are sent.
+///
+/// A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the secrets are wiped
+/// when both the memo and all protocols made with it are freed.
 ///
 /// # Safety
 /// `question` points to `length` bytes, and `out` to a handle.
@@ -240,14 +323,15 @@ pub unsafe extern "C" fn dpnoise_protocol_with_memo(
             let announced: Arc<Announced> = get("protocol", protocol)?;
             let memo: Arc<Memo> = get("memo", memo)?;
             // SAFETY: as promised by the caller.
-            let question = text("question", unsafe { read("question", question, length) }?, Status::Parameter)?.into();
-            let protocol = *announced.one()?;
-            if announced.is_longitudinal() {
-                Ok(Announced { people: Some(People { memo, question }), ..Announced::new(protocol.into()) })
-            } else {
+            let question = text("question", unsafe { read("question", question, length) }?, Status::Parameter)?;
+            let protocol = announced.one()?;
+            if !announced.is_longitudinal() {
                 let message = format!("protocol must be one in which people keep a memo, got {}", protocol.name());
-                Err(Failure::new(Status::Parameter, message))
+                return Err(Failure::new(Status::Parameter, message));
             }
+            announced.protocol.answer_with(&memo.0, question)?;
+            let people = People { memo, question: question.into() };
+            Ok(Announced { people: Some(people), ..Announced::new(announced.protocol.clone()) })
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }

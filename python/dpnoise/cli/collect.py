@@ -122,10 +122,10 @@ def _of_parquet(
 ) -> State:
     """Count the reports of a Parquet file, unless it has been counted before."""
     file = open_reports(path)
-    protocol, meaning = agreement.kind_of(file)
-    part = State(repr(str(path)), protocol.accumulator(), meaning)
+    protocol = agreement.kind_of(file)
+    part = State(repr(str(path)), protocol.accumulator())
     if state is not None:
-        state.check_same(part.name, protocol, meaning)
+        state.check_same(part.name, protocol)
     identity = identify(path)
     part.sources[identity] = str(path)
     if state is not None and identity in state.sources:
@@ -145,7 +145,7 @@ def _of_messages(
     path: Path, state: State, framing: local.Framing, threads: int | None, advance: Callable[[float], None]
 ) -> State:
     protocol = state.accumulator.protocol
-    part = State(repr(str(path)), protocol.accumulator(), state.meaning)
+    part = State(repr(str(path)), protocol.accumulator())
     with opened(path) as file:
         hashed = Hashed(file)
         messages, before = local.read_messages(hashed, framing, protocol), 0

@@ -82,10 +82,6 @@ def estimate(
     spec: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote.")
     ] = None,
-    domain_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Count only reports about this domain: a file with one value per line."),
-    ] = None,
     limit: Annotated[
         Any,
         typer.Option(
@@ -124,9 +120,9 @@ def estimate(
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources, messages is not None)
-    agreement = read_agreement(spec, domain_file, limit)
+    agreement = read_agreement(spec, limit)
     changed = state if sources else None
-    _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
+    _check_targets(output, plot, state, changed, [*files, *filter(None, (spec,))])
     options = {
         "level": level,
         "simultaneous": simultaneous or None,
@@ -148,7 +144,7 @@ def estimate(
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
         estimated = results.estimated(counted, options)
-        columns = results.columns_of(estimated, of_ranges, counted.meaning)
+        columns = results.columns_of(estimated, of_ranges)
         about = {**results.about(estimated, counted, 0.95 if level is None else level), "failed": collection.failed}
         if plot is not None and (isinstance(estimated, dict) or not {"count", "lower"} <= set(columns)):
             kind = type(counted.accumulator.protocol).__name__

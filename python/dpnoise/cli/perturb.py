@@ -5,10 +5,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
-import numpy as np
 import pyarrow as pa
 import typer
-from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
 from dpnoise._display import progress
@@ -28,8 +26,7 @@ from dpnoise.cli.protocols import (
     protocol_of,
     with_parameters,
 )
-from dpnoise.cli.reports import Announced, Meaning, middle_and_half, report_writer
-from dpnoise.sensitivity import check_bounds
+from dpnoise.cli.reports import report_writer
 
 
 @with_parameters(memo=False)
@@ -120,10 +117,14 @@ def perturb(
     if protocol is not None and (spec, domains, parameters["k"]) == (None, [None], None):
         _refuse_to_guess(PROTOCOLS[protocol])
     schemes = [protocol_of(protocol, spec, parameters, labels) for labels in domains]
+    domains = [getattr(one, "domain", None) for one in schemes]  # a specification may bring its own
     needed = list(map(_kind_of, schemes))
     several = len(columns) > 1 or split
-    scheme = _of_several(columns, domains, schemes, parameters, split) if several else schemes[0]
-    meaning = _meaning(scheme, columns, domains, bounds)
+    scheme: Any = _of_several(columns, domains, schemes, parameters, split) if several else schemes[0]
+    if bounds is not None:
+        if not isinstance(scheme, local.MeanProtocol):
+            raise InputError(f"--bounds applies to the protocols {', '.join(MEANS)} alone")
+        scheme = _within(scheme, bounds, spec)
     for labels in domains:
         if missing is not None and labels is not None and missing not in labels:
             raise InputError(f"--missing must be a value of the domain ({listing(labels)}), got {missing!r}")
@@ -155,14 +156,14 @@ def perturb(
         with (
             progress("perturbing", opened[0].total, opened[0].unit) as advance,
             atomic_write(output) as file,
-            report_writer(file, scheme, meaning) as write,
+            report_writer(file, scheme) as write,
         ):
             for batch in zip(*(one.batches for one in opened), strict=True):
                 values = [
                     _filled(column, fill, labels, name)
                     for (column, _), labels, name in zip(batch, domains, columns, strict=True)
                 ]
-                write(_perturbed(scheme, dict(zip(columns, values, strict=True)), bounds, threads))
+                write(_perturbed(scheme, dict(zip(columns, values, strict=True)), threads))
                 rows += len(values[0])
                 advance(batch[0][1])
 
@@ -180,16 +181,16 @@ def perturb(
         "delta": scheme.delta,
         "p": getattr(scheme, "p", None),
         "q": getattr(scheme, "q", None),
-        "domain": None if bounds else meaning,
-        "bounds": bounds,
+        "domain": _listed(scheme),
+        "bounds": getattr(scheme, "bounds", None),
         "report_bytes": scheme.report_bytes,
         "seconds": perf_counter() - started,
     }
     if as_json:
         print(to_json(record))
         return
-    over = "" if not isinstance(meaning, list) or bounds else f" over {len(meaning)} values"
-    over = f" of {name_of(schemes[0])} about {len(columns)} columns" if isinstance(meaning, dict) else over
+    over = "" if domains[0] is None else f" over {len(domains[0])} values"
+    over = f" of {name_of(schemes[0])} about {len(columns)} columns" if several else over
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
     say(
         f"{quantity(rows, 'report')} in {output}: {name}{over}, "
@@ -216,17 +217,19 @@ def _of_several(
     return local.Split(attributes=dict(zip(columns, parts, strict=True)))
 
 
-def _meaning(
-    scheme: Announced, columns: Sequence[str], domains: Sequence[Domain | None], bounds: tuple[float, float] | None
-) -> Meaning | None:
-    """Return what the values of a protocol stand for."""
-    if bounds is not None:
-        if not isinstance(scheme, local.MeanProtocol):
-            raise InputError(f"--bounds applies to the protocols {', '.join(MEANS)} alone")
-        return list(check_bounds(bounds))
-    if isinstance(scheme, local.AttributesProtocol):
-        return {name: list(labels or ()) for name, labels in zip(columns, domains, strict=True)}
-    return None if domains[0] is None else list(domains[0])
+def _within(protocol: local.MeanProtocol, bounds: tuple[float, float], spec: Path | None) -> local.MeanProtocol:
+    """Return the protocol for numbers within these bounds, which those of a specification must be."""
+    bounded = protocol.about(bounds=bounds)
+    if spec is not None and bounded.to_json() != protocol.to_json():
+        raise InputError(f"--bounds must be those of {str(spec)!r}: {protocol!r}")
+    return bounded
+
+
+def _listed(protocol: Any) -> Any:
+    """Return the labels of each attribute, or of one."""
+    if isinstance(protocol, local.AttributesProtocol):
+        return {name: _listed(one) for name, one in protocol.attributes.items()}
+    return getattr(protocol, "domain", None)
 
 
 def _kind_of(protocol: local.Protocol) -> kinds.Kind:
@@ -267,27 +270,14 @@ def _filled(values: pa.Array, fill: pa.Scalar | None, labels: Sequence[str] | No
     return values
 
 
-def _perturbed(
-    protocol: Any, values: dict[str, pa.Array], bounds: tuple[float, float] | None, threads: int | None
-) -> Any:
+def _perturbed(protocol: Any, values: dict[str, pa.Array], threads: int | None) -> Any:
     """Return a report for each row; the error for a value that the protocol does not take does not show it."""
     several, (first, *_) = isinstance(protocol, local.AttributesProtocol), values.values()
     try:
-        return protocol.perturb(
-            values if several else first if bounds is None else _scaled(first, bounds), threads=threads
-        )
+        return protocol.perturb(values if several else first, threads=threads)
     except ParameterError as error:
         message = str(error)
         for name in values:
             plain = f"columns[{name!r}]: values" if several else "values"
             message = message.replace(plain, f"the values of column {name!r}", 1)
         raise InputError(message) from None
-
-
-def _scaled(values: pa.Array, bounds: tuple[float, float]) -> NDArray[np.float64]:
-    """Clamp values to the bounds, and map the bounds to -1 and 1."""
-    middle, half = middle_and_half(*bounds)
-    with np.errstate(all="ignore"):  # a warning would reveal a row
-        distances = np.clip(values.to_numpy(zero_copy_only=False), *bounds) - middle
-        scaled: NDArray[np.float64] = np.clip(distances / half, -1.0, 1.0)
-        return scaled

@@ -112,7 +112,10 @@ def protocol_of(
     others = [parameter for parameter, value in parameters.items() if value is not None]
     if others:
         raise InputError(f"--spec says all of the protocol, so it goes with no {_options(others, 'or')}")
-    return read_specification(specification, labels)
+    protocol = read_specification(specification, labels)
+    if not isinstance(protocol, local.Protocol):
+        raise InputError(f"{str(specification)!r} is of several attributes, which perturb takes from --column alone")
+    return protocol
 
 
 def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
@@ -136,18 +139,13 @@ def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -
         raise InputError(_in_options(str(error), takes, labels)) from None
 
 
-def read_specification(path: Path, labels: Domain | None = None) -> local.Protocol:
-    """Read the file of ``--spec``, which a collector limits."""
+def read_specification(path: Path, labels: Domain | None = None) -> Any:
+    """Read the file of ``--spec``, a specification or a document of any kind, which a collector limits."""
     try:
-        protocol = local.protocol_from_json(path.read_text(encoding="utf-8"), limit=None)
+        text = path.read_text(encoding="utf-8")
+        return local.Specification.from_json(text, domain=labels, limit=None)
     except (ParameterError, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
-    if labels is None:
-        return protocol
-    try:
-        return local.protocol_from_json(protocol.to_json(), domain=labels, limit=None)
-    except ParameterError as error:
-        raise InputError(_in_options(str(error), {"domain": None}, labels)) from None
 
 
 def option_of(parameter: str) -> str:

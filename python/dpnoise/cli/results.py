@@ -8,7 +8,6 @@ from typing import Any, Final
 from dpnoise import ParameterError, local
 from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded, say
 from dpnoise.cli.protocols import name_of, option_of
-from dpnoise.cli.reports import Meaning, listed, middle_and_half
 from dpnoise.cli.state import State
 
 _SHOWN: Final = 40
@@ -27,7 +26,7 @@ HEADERS: Final = (
 
 def estimated(state: State, options: Mapping[str, Any]) -> Any:
     """Return the estimate from a state, with the options that the method ``estimate`` of its protocol takes."""
-    protocol = _labelled(state)
+    protocol = state.accumulator.protocol
     takes = dict(signature(type(protocol).estimate).parameters)
     if isinstance(protocol, local.AttributesProtocol):
         del takes["candidates"]  # candidates are given for each attribute, not as texts
@@ -46,16 +45,7 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
         raise InputError(str(error).replace("collected", "the files", 1)) from None
 
 
-def _labelled(state: State) -> Any:
-    """Return the protocol of a state with the labels of its values."""
-    protocol, meaning = state.accumulator.protocol, listed(state.meaning)
-    if isinstance(meaning, dict):
-        return local.AttributesProtocol.from_json(protocol.to_json(), domains=meaning, limit=None)
-    labels = meaning if isinstance(protocol, local.FrequencyProtocol) else None
-    return local.protocol_from_json(protocol.to_json(), domain=labels, limit=None)
-
-
-def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None, meaning: Meaning) -> dict[str, list[Any]]:
+def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:
     """Return the columns of an estimate: the columns of its `to_arrow`, or the counts of ranges or of attributes."""
     if ranges is not None:
         if not isinstance(estimate, local.RangeEstimate):
@@ -64,13 +54,11 @@ def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None, meaning:
         names = [f"{first}:{last}" for first, last in ranges]
         return {"range": names, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
     if isinstance(estimate, dict):
-        parts = [(name, columns_of(one, None, [])) for name, one in estimate.items()]
+        parts = [(name, columns_of(one, None)) for name, one in estimate.items()]
         attributes = [name for name, part in parts for _ in part["value"]]
         return {"attribute": attributes, **{name: [x for _, part in parts for x in part[name]] for name in _COUNTS}}
     if isinstance(estimate, local.MeanEstimate):
-        middle, half = middle_and_half(*map(float, meaning or (-1, 1)))
-        offsets = (middle, 0.0, middle, middle)
-        return {name: [offset + half * getattr(estimate, name)] for name, offset in zip(_MEAN, offsets, strict=True)}
+        return {name: [getattr(estimate, name)] for name in _MEAN}
     columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
     return columns
 
@@ -92,6 +80,7 @@ def about(estimate: Any, state: State, level: float) -> dict[str, Any]:
         "epsilon": protocol.epsilon,
         "delta": protocol.delta,
         "spec_id": protocol.spec_id,
+        **{name: text for name in ("question", "period") if (text := getattr(protocol, name)) is not None},
         "files": len(state.sources),
     }
 

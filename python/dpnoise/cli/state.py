@@ -17,7 +17,7 @@ from dpnoise import local
 from dpnoise._files import atomic_write
 from dpnoise._json import read_json
 from dpnoise.cli.console import InputError
-from dpnoise.cli.reports import Meaning, listed, meaning_of
+from dpnoise.cli.reports import Announced
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -28,17 +28,14 @@ class State:
     name: str
     """The name of the state in messages: a path in quotes, or words."""
     accumulator: local.Accumulator | local.AttributesAccumulator
-    meaning: Meaning
     sources: dict[str, str] = field(default_factory=dict)
     """The path of each source, by the SHA-256 of its content."""
 
-    def check_same(self, name: str, protocol: object, meaning: Meaning) -> None:
-        """Refuse another protocol or domain."""
+    def check_same(self, name: str, protocol: Announced) -> None:
+        """Refuse another specification."""
         own = self.accumulator.protocol
-        if protocol != own:
-            raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")
-        if meaning != self.meaning:
-            raise InputError(f"{name} has another domain than {self.name}")
+        if protocol.to_json() != own.to_json():
+            raise InputError(f"{name} is of another collection than {self.name}: {protocol!r}, not {own!r}")
 
     def joined(self, other: "State") -> "State":
         """Return this state with the counts of another state; refuse a state that shares a file with this one.
@@ -46,7 +43,7 @@ class State:
         Takes ownership of `other`: the counts are added to its counts. This state does not change, so it is intact
         after an interrupt.
         """
-        self.check_same(other.name, other.accumulator.protocol, other.meaning)
+        self.check_same(other.name, other.accumulator.protocol)
         shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
         if shared:
             more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
@@ -55,7 +52,7 @@ class State:
                 f"merging would count the reports twice"
             )
         other.accumulator.merge(self.accumulator)  # type: ignore[arg-type] # both are of one protocol
-        return State(self.name, other.accumulator, self.meaning, {**self.sources, **other.sources})
+        return State(self.name, other.accumulator, {**self.sources, **other.sources})
 
 
 class StateFile:
@@ -83,16 +80,13 @@ class StateFile:
         if document.pop("checksum", None) != _checksum(document):
             raise InputError(f"{name} is damaged: its checksum is wrong")
         try:
-            domain = document["domain"]
-            if not isinstance(domain, dict | list):
-                raise TypeError("domain must be an array or an object")
+            content, domain = base64.b64decode(document["accumulator"]), document["domain"]
             kind = local.AttributesAccumulator if isinstance(domain, dict) else local.Accumulator
-            accumulator = kind.from_bytes(base64.b64decode(document["accumulator"]), limit=None)
-            meaning = meaning_of(accumulator.protocol, domain)
+            accumulator = kind.from_bytes(content, domain=domain or None, limit=None)
             sources = {source["sha256"]: source["path"] for source in document["sources"]}
             if not all(isinstance(text, str) for source in sources.items() for text in source):
                 raise TypeError("sources must be named by texts")
-            return State(name, accumulator, meaning, sources)
+            return State(name, accumulator, sources)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{name} is damaged: {error}") from None
 
@@ -103,7 +97,7 @@ class StateFile:
         document: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
-            "domain": listed(state.meaning),
+            "domain": _listed(state.accumulator.protocol),
             "sources": [{"path": path, "sha256": sha256} for sha256, path in state.sources.items()],
             "accumulator": base64.b64encode(state.accumulator.to_bytes()).decode(),
         }
@@ -111,6 +105,12 @@ class StateFile:
         with atomic_write(self.path) as file:
             file.write(content)
         self._content = content
+
+
+def _listed(protocol: Announced) -> Any:
+    """Return what values stand for: of several attributes an object, and else a list; empty for numbers."""
+    document = json.loads(protocol.to_document()).get("dpnoise.domain")
+    return document or ({} if isinstance(protocol, local.AttributesProtocol) else [])
 
 
 def _checksum(document: dict[str, Any]) -> str:

@@ -63,6 +63,7 @@ from dpnoise.local._sketches import (
     Sketch,
     SketchEstimate,
 )
+from dpnoise.local._specification import Specification
 from dpnoise.local._unary_encoding import (
     OptimizedUnaryEncoding,
     PopcountCheck,
@@ -124,6 +125,7 @@ __all__ = [
     "Sampled",
     "Sketch",
     "SketchEstimate",
+    "Specification",
     "Split",
     "SquareWave",
     "SubsetSelection",

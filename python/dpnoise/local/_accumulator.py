@@ -8,7 +8,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dpnoise import _native
-from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import items_of
 from dpnoise._types import Number, Values
@@ -81,13 +80,16 @@ class AnyAccumulator(ABC):
         Parameters
         ----------
         other : Accumulator or AttributesAccumulator
-            An accumulator of the same class and the same specification, with the same labels or without. It does not
-            change.
+            Another accumulator of the same class and the same specification. It does not change.
+
+        Raises
+        ------
+        ParameterError
+            When the other one is this one, or of another specification: of another protocol, or about other labels,
+            another question or another period.
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other must be an {type(self).__name__}, got {type(other).__name__}")
-        if self._protocol._contradicts(other._protocol):
-            raise ParameterError(f"other must be an accumulator of {self._protocol!r}, got one of {other._protocol!r}")
         self._state.merge(other._state)
 
     def to_bytes(self) -> bytes:
@@ -95,13 +97,16 @@ class AnyAccumulator(ABC):
         return self._state.to_bytes()
 
     @classmethod
-    def from_bytes(cls, state: bytes, *, limit: int | None = _native.COUNTER_LIMIT) -> Self:
+    def from_bytes(cls, state: bytes, *, domain: Any = None, limit: int | None = _native.COUNTER_LIMIT) -> Self:
         """Read the result of `to_bytes`.
 
         Parameters
         ----------
         state : bytes
             A whole state, as `to_bytes` gave it.
+        domain : sequence of str, int or bool, or mapping of str to these, optional
+            What the values stand for, of which a state has only a digest: labels, or the bounds of a mean; of several
+            attributes by their names. By default estimates are by number.
         limit : int or None, default 134217728
             The most bytes that the counters of the state may have: 128 MiB by default. None, for states of your own,
             allows any size.
@@ -109,23 +114,31 @@ class AnyAccumulator(ABC):
         Returns
         -------
         Accumulator or AttributesAccumulator
-            An accumulator of the class that this is called on. Its protocol has no labels, since a state does not
-            contain them; `merge` it into one with labels.
+            An accumulator of the class that this is called on.
 
         Raises
         ------
         ParameterError
             When the state is truncated, damaged (CRC-32C), of a newer version, not a state of this class, or its
-            counters have more than ``limit`` bytes; the message says which.
+            counters have more than ``limit`` bytes; or when the domain is not that of the specification; the message
+            says which.
         """
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
-        return cls._of(_native.LocalAccumulator.from_bytes(state, limit))
+        counted = _native.LocalAccumulator.from_bytes(state, limit)
+        protocol = cls._named(counted.protocol)
+        return cls._around(counted, protocol if domain is None else protocol._meant(domain))
 
     @classmethod
     @abstractmethod
-    def _of(cls, state: _native.LocalAccumulator) -> Self:
-        """Wrap a native accumulator, or refuse one of the other kind."""
+    def _named(cls, specification: _native.LocalProtocol | _native.LocalAttributes) -> Any:
+        """Wrap the specification of a state, or refuse one of the other kind."""
+
+    @classmethod
+    def _around(cls, state: _native.LocalAccumulator, protocol: Any) -> Self:
+        accumulator = cls.__new__(cls)
+        accumulator._state, accumulator._protocol = state, protocol
+        return accumulator
 
     def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
         malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
@@ -147,13 +160,11 @@ class AnyAccumulator(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the state as bytes, and the protocol with its labels."""
-        return _unpickled, (self._protocol, self.to_bytes())
+        return _unpickled, (type(self), self._protocol, self.to_bytes())
 
 
-def _unpickled(protocol: Any, state: bytes) -> AnyAccumulator:
-    accumulator: AnyAccumulator = protocol.accumulator()
-    accumulator.merge(type(accumulator).from_bytes(state, limit=None))
-    return accumulator
+def _unpickled(kind: type[AnyAccumulator], protocol: Any, state: bytes) -> AnyAccumulator:
+    return kind._around(_native.LocalAccumulator.from_bytes(state, None), protocol)
 
 
 class Accumulator(AnyAccumulator):
@@ -194,15 +205,12 @@ class Accumulator(AnyAccumulator):
         self._state = _native.LocalAccumulator(protocol._native)
 
     @classmethod
-    def _of(cls, state: _native.LocalAccumulator, domain: Domain | None = None) -> Accumulator:
-        if not isinstance(state.protocol, _native.LocalProtocol):
-            raise ParameterError(
-                "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
-            )
-        accumulator = cls.__new__(cls)
-        accumulator._state = state
-        accumulator._protocol = wrap(state.protocol, domain)
-        return accumulator
+    def _named(cls, specification: _native.LocalProtocol | _native.LocalAttributes) -> Specification:
+        if isinstance(specification, _native.LocalProtocol):
+            return wrap(specification)
+        raise ParameterError(
+            "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
+        )
 
     def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
         """Count reports.
@@ -230,8 +238,8 @@ class Accumulator(AnyAccumulator):
         Raises
         ------
         ParameterError
-            When the metadata of Arrow data name another protocol (the entry "dpnoise.protocol") or other labels (the
-            entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
+            When the metadata of Arrow data name another specification (the entry "dpnoise.protocol"), or a report is
+            malformed and ``strict`` is true.
 
         Notes
         -----
@@ -259,12 +267,11 @@ class Accumulator(AnyAccumulator):
         ParameterError
             When the file is not a Parquet file, is damaged or truncated, or has pages that become more than 64 MiB and
             more than 8 times what they take in the file, have more than 2**24 values, or are encoded otherwise than
-            plainly or with a dictionary; when its metadata name another protocol or other labels; or when a report is
-            malformed and ``strict`` is true. Nothing has been added then.
+            plainly or with a dictionary; when its metadata name another specification; or when a report is malformed
+            and ``strict`` is true. Nothing has been added then.
         """
         file = _parquet.open_reports(path)
-        _arrow.check_protocol(file.protocol, self._protocol)
-        _arrow.check_domain(file.domain, self._protocol)
+        _arrow.check_same(file.protocol, self._protocol)
         batches = file.batches(_arrow.rows_per_block(self._protocol.report_bytes))
         blocks = (block for batch in batches for block in _arrow.blocks(batch, self._protocol))
         self._add_blocks(blocks, threads, strict)

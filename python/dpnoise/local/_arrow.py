@@ -9,21 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import is_arrow, require_pyarrow
-from dpnoise._domain import Domain, listing
 from dpnoise._errors import ParameterError
 from dpnoise._json import read_json
-from dpnoise._native import LocalProtocol
+from dpnoise._native import LocalSpecification
 from dpnoise._types import ArrowArray, ArrowStream
-from dpnoise.local._specification import Specification, wrap
-
-PROTOCOL_KEY: Final = b"dpnoise.protocol"
-"""The entry of a schema's metadata that holds the specification of the protocol."""
-
-DOMAIN_KEY: Final = b"dpnoise.domain"
-"""The entry of a schema's metadata that lists the labels of the values, as a JSON array of texts."""
-
-REPORT: Final = "report"
-"""The column of a table that holds the reports."""
+from dpnoise.local._specification import DOMAIN_KEY, PROTOCOL_KEY, REPORT, Specification, wrap
 
 BLOCK_BYTES: Final = 1 << 24
 
@@ -59,60 +49,25 @@ def blocks(reports: ArrowArray | ArrowStream, protocol: Specification) -> Iterat
             yield _block(pa, column.slice(start, rows), protocol.report_bytes)
 
 
-def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
-    """Return rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
-    pa = require_pyarrow()
-    kind = pa.binary(reports.shape[1])
-    column = pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
-    field = pa.field(REPORT, kind, nullable=False)
-    return pa.record_batch([column], schema=pa.schema([field], metadata=metadata_of(protocol, protocol._domain)))
-
-
-def metadata_of(protocol: Specification, domain: Domain | None) -> dict[bytes, str]:
-    """Return the metadata that name the protocol, and the labels of its values if there are any."""
-    labels = {} if domain is None else {DOMAIN_KEY: domain.to_json()}
-    return {PROTOCOL_KEY: protocol.to_json(), **labels}
-
-
-def check_protocol(found: Specification | None, protocol: Specification) -> None:
-    """Refuse reports whose metadata name another protocol."""
-    if found is not None and found.to_json() != protocol.to_json():
-        raise ParameterError(
-            f"reports must be of {protocol!r}, specification {protocol.spec_id}; their metadata say that they are of "
-            f"{found!r}, specification {found.spec_id}"
-        )
-
-
 def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
     """Return the protocol that the metadata of a schema name, if any: to compare it, or whoever counts limits it."""
     text = metadata.get(PROTOCOL_KEY)
-    return None if text is None else wrap(LocalProtocol.from_json(text.decode("utf-8", errors="replace"), None))
-
-
-def check_domain(found: list[str] | None, protocol: Specification) -> None:
-    """Refuse reports whose metadata list other labels."""
-    domain = protocol._domain
-    if found is not None and domain is not None and found != domain.names:
-        raise ParameterError(
-            f"reports must be about the domain {domain!r}; their metadata say that they are about {listing(found)}"
-        )
-
-
-def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -> list[str] | None:
-    """Return the labels, as texts, that the metadata of a schema list for a protocol, if any."""
-    if DOMAIN_KEY not in metadata:
+    if text is None:
         return None
+    native, _ = LocalSpecification.from_json(text.decode("utf-8", errors="replace"), None)
+    protocol = wrap(native)
+    if DOMAIN_KEY not in metadata:
+        return protocol
     try:
-        domain = read_json(metadata[DOMAIN_KEY])
-    except ValueError:
-        raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
-    texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
-    native = protocol._native if protocol is not None and protocol._counts_values else None
-    k = native.k if isinstance(native, LocalProtocol) else None
-    if not texts or (k is not None and len(domain) != k):
-        wanted = "texts" if k is None else f"{k} texts"
-        raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
-    return list(domain)
+        return protocol._meant(read_json(metadata[DOMAIN_KEY]))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} cannot be used: {error}") from None
+
+
+def check_same(found: Specification | None, protocol: Specification) -> None:
+    """Refuse reports whose metadata name another specification."""
+    if found is not None:
+        protocol._native.check_same(found._native, "reports")
 
 
 def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
@@ -131,10 +86,9 @@ def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
             return
         schema, batches = batch.schema, [batch]
     metadata = schema.metadata or {}
-    if metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():  # reading a specification takes a millisecond
-        check_protocol(protocol_of(metadata), protocol)
-    if protocol._domain is not None:
-        check_domain(domain_of(metadata, protocol), protocol)
+    named = metadata.get(PROTOCOL_KEY)
+    if named != protocol.to_json().encode():  # reading a specification takes a millisecond
+        check_same(None if named is None else protocol_of({PROTOCOL_KEY: named}), protocol)
     index = report_column(schema.names)
     for batch in batches:
         yield batch.column(index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,13 @@ from dpnoise._columns import named_columns
 from dpnoise._domain import listing
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
-from dpnoise._numbers import check_text
+from dpnoise._native import LocalAttributes, LocalProtocol
 from dpnoise._types import Labels
 from dpnoise.local._protocol import Protocol
-from dpnoise.local._specification import Specification
+from dpnoise.local._specification import CLASSES, Specification, shown, wrap
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_CLASSES: Final[dict[str, type[AttributeSet]]] = {}
-"""The class of each scheme, by its name in specifications."""
 
 
 class AttributeSet(Specification):
@@ -38,15 +34,17 @@ class AttributeSet(Specification):
 
     def __init_subclass__(cls) -> None:
         if "_scheme" in vars(cls):
-            _CLASSES[cls._scheme] = cls
+            CLASSES[cls._scheme] = cls
 
     def __init__(self, *, attributes: Mapping[str, Protocol]) -> None:
         if not isinstance(attributes, Mapping):
             raise TypeError(f"attributes must be a mapping of names to protocols, got {type(attributes).__name__}")
         for name, protocol in attributes.items():
             _check(name, protocol)
-        self._native = LocalAttributes(self._scheme, [(name, one._native) for name, one in attributes.items()])
+        native = LocalAttributes(self._scheme, [(name, one._native) for name, one in attributes.items()])
         self._attributes = dict(attributes)
+        meaning = self._meaning()
+        self._native = native if meaning is None else native.about(None, None, meaning)
 
     @property
     def attributes(self) -> Mapping[str, Protocol]:
@@ -54,50 +52,27 @@ class AttributeSet(Specification):
         return MappingProxyType(self._attributes)
 
     @classmethod
-    def from_json(
-        cls, text: str, *, domains: Mapping[str, Labels] | None = None, limit: int | None = COUNTER_LIMIT
-    ) -> Self:
-        """Read a specification and check that it does not contradict itself.
-
-        Parameters
-        ----------
-        text : str
-            The specification as `to_json` gave it; white space around it does not matter.
-        domains : mapping of str to sequence of str, int or bool, optional
-            The labels of the values of attributes by their names, which a specification does not contain. By default,
-            and for names that are left out, the values are numbers.
-        limit : int or None, default 134217728
-            The most bytes that the counters of all attributes together may have: 128 MiB by default, since a short
-            specification may ask for much memory. None, for specifications of your own, allows any size.
-
-        Returns
-        -------
-        Sampled or Split
-            An object of the class that this is called on.
-
-        Raises
-        ------
-        ParameterError
-            When ``text`` is no such specification, was written again by another program, is of the other class, or has
-            an attribute twice or with an invalid protocol; when its counters have more than ``limit`` bytes; or when
-            labels do not fit, or are of no attribute. The message names the attribute.
-        """
-        check_text(text, "text")
-        made = AttributeSet._of(LocalAttributes.from_json(text, limit), {} if domains is None else domains)
-        if not isinstance(made, cls):
-            found = type(made).__name__
-            raise ParameterError(f"the specification must be of {cls.__name__}, got one of {found}")
-        return made
-
-    @staticmethod
-    def _of(native: LocalAttributes, domains: Mapping[str, Labels]) -> AttributeSet:
-        """Make the object of native attributes, with these labels."""
-        pairs = dict(native.attributes)
-        check_names(domains, pairs, "domains", may_be_missing=True)
-        made = object.__new__(_CLASSES[native.scheme])
+    def _of(cls, native: LocalAttributes, domains: Mapping[str, Any] | None = None) -> Self:
+        """Make the object of native attributes, with what their values stand for."""
+        made = object.__new__(cls)
         made._native = native
-        made._attributes = {name: _labelled(name, one, domains.get(name)) for name, one in pairs.items()}
+        known = domains or {}
+        made._attributes = {name: _labelled(name, one, known.get(name)) for name, one in native.attributes}
         return made
+
+    def _meant(self, domains: Mapping[str, Any]) -> Self:
+        check_names(domains, self._attributes, "domain", may_be_missing=True)
+        made = self._of(self._native, domains)
+        self._native.check_meaning(made._meaning() or {})
+        return made
+
+    def _with(self, native: LocalAttributes, domain: Any) -> Self:
+        made = object.__new__(type(self))
+        made._native, made._attributes = native, self._attributes
+        return made
+
+    def _meaning(self) -> dict[str, Any] | None:
+        return {name: one._meaning() for name, one in self._attributes.items() if one._meaning() is not None} or None
 
     def perturb(
         self, columns: Any, *, out: NDArray[np.uint8] | None = None, threads: int | None = None
@@ -139,26 +114,22 @@ class AttributeSet(Specification):
         self._native.perturb(vectors, reports, threads)
         return reports
 
-    def _contradicts(self, other: AttributeSet) -> bool:
-        """Tell whether reports of the other attributes must not be counted as reports of these."""
-        pairs = zip(self._attributes.values(), other._attributes.values(), strict=False)
-        return self.to_json() != other.to_json() or any(one._contradicts(another) for one, another in pairs)
-
     def _identity(self) -> tuple[Any, ...]:
-        return self._scheme, *self._attributes.items()
+        return self.to_json(), *self._attributes.items()
 
     def __repr__(self) -> str:
         """Show the call that makes this object."""
-        return f"{type(self).__name__}(attributes={self._attributes!r})"
+        about = {"question": self.question, "period": self.period}
+        return shown(type(self).__name__, {"attributes": self._attributes}, about)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the specification and the labels."""
-        domains = {name: protocol._domain for name, protocol in self._attributes.items()}
-        return _unpickled, (self.to_json(), domains)
+        domains = {name: one._domain for name, one in self._attributes.items() if one._domain is not None}
+        return _unpickled, (self.to_json(), domains or None)
 
 
-def _unpickled(text: str, domains: dict[str, Labels]) -> AttributeSet:
-    return AttributeSet.from_json(text, domains=domains, limit=None)
+def _unpickled(text: str, domains: dict[str, Labels] | None) -> AttributeSet:
+    return AttributeSet.from_json(text, domain=domains, limit=None)
 
 
 def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_missing: bool = False) -> None:
@@ -181,12 +152,22 @@ def _check(name: Any, protocol: Any) -> None:
         raise TypeError(
             f"attributes[{name!r}] must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
         )
+    if (protocol.question, protocol.period) != (None, None):
+        raise ParameterError(
+            f"attributes[{name!r}] must have no question and no period, which all attributes together have: give them "
+            f"with about() afterwards, got {protocol!r}"
+        )
+    if protocol._native.labels is not None and protocol._domain is None:
+        raise ParameterError(
+            f"attributes[{name!r}] must have the labels of its specification: read it with domain=, got {protocol!r}"
+        )
 
 
-def _labelled(name: str, native: LocalProtocol, domain: Labels | None) -> Protocol:
-    """Make the protocol of an attribute with its labels."""
+def _labelled(name: str, native: LocalProtocol, domain: Any) -> Protocol:
+    """Make the protocol of an attribute with what its values stand for."""
+    made: Protocol = wrap(native)  # type: ignore[assignment] # of one attribute
     try:
-        return Protocol._around(native, domain)
+        return made if domain is None else made._renewed(None, None, made._domain_of(domain))
     except (ParameterError, TypeError) as error:
         raise type(error)(f"attribute {name!r}: {error}") from None
 

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpnoise._errors import ParameterError
-from dpnoise._native import LocalAccumulator, LocalAttributes
+from dpnoise._native import LocalAccumulator, LocalAttributes, LocalProtocol
 from dpnoise._numbers import at_least, check_text, fraction_of
 from dpnoise._types import Integer, Number, Texts, Values
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
 from dpnoise.local._frequency import FrequencyProtocol
-from dpnoise.local._numbers import SquareWave
+from dpnoise.local._numbers import MeanProtocol, SquareWave
 from dpnoise.local._sketches import Sketch
+from dpnoise.local._specification import wrap
 
 
 class AttributesAccumulator(AnyAccumulator):
@@ -50,15 +51,12 @@ class AttributesAccumulator(AnyAccumulator):
         self._state = LocalAccumulator(protocol._native)
 
     @classmethod
-    def _of(cls, state: LocalAccumulator) -> AttributesAccumulator:
-        if not isinstance(state.protocol, LocalAttributes):
-            raise ParameterError(
-                "state must be of several attributes, got that of one protocol: use Accumulator.from_bytes"
-            )
-        accumulator = cls.__new__(cls)
-        accumulator._state = state
-        accumulator._protocol = AttributeSet._of(state.protocol, {})
-        return accumulator
+    def _named(cls, specification: LocalProtocol | LocalAttributes) -> AttributeSet:
+        if isinstance(specification, LocalAttributes):
+            return wrap(specification)  # type: ignore[return-value] # of several attributes
+        raise ParameterError(
+            "state must be of several attributes, got that of one protocol: use Accumulator.from_bytes"
+        )
 
     @property
     def n_by_attribute(self) -> dict[str, int]:
@@ -169,7 +167,7 @@ class AttributesProtocol(AttributeSet):
         for (name, protocol), part in zip(self._attributes.items(), parts, strict=True):
             if part.n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
-            counted = Accumulator._of(part, protocol._domain)
+            counted = Accumulator._around(part, protocol)
             options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):
                 options["simultaneous"] = simultaneous
@@ -190,7 +188,8 @@ class AttributesProtocol(AttributeSet):
         n : int
             The number of people who report, from 1 to 2**64 - 1.
         at : float, default 0.0
-            The true frequency of the value, from 0 to 1, or for a mean the number that all people have, from -1 to 1.
+            The true frequency of the value, from 0 to 1, or for a mean the number that all people have: from -1 to
+            1, or within its bounds.
 
         Returns
         -------
@@ -199,7 +198,9 @@ class AttributesProtocol(AttributeSet):
             report on each of d attributes.
         """
         check_text(attribute, "attribute")
-        return self._native.variance(attribute, n, at)
+        protocol = self._attributes.get(attribute)
+        position, factor = protocol._at(at, "at") if isinstance(protocol, MeanProtocol) else (at, 1.0)
+        return factor * self._native.variance(attribute, n, position)
 
     def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> LocalAccumulator:
         """Return the given accumulator, or a new one with the given reports."""
@@ -207,8 +208,9 @@ class AttributesProtocol(AttributeSet):
             accumulator = self.accumulator()
             accumulator.add(collected, threads=threads)
             return accumulator._state
-        if not isinstance(collected, AttributesAccumulator) or self._contradicts(collected.protocol):
+        if not isinstance(collected, AttributesAccumulator):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
+        self._native.check_same(collected.protocol._native, "collected")
         return collected._state
 
 

@@ -62,7 +62,7 @@ class RandomizedResponse(FrequencyProtocol):
                 raise TypeError("epsilon must be a number, got None: give either epsilon or p")
             self._make(epsilon=epsilon)
         elif epsilon is None:
-            self._native = _native.LocalProtocol.randomized_response(p)
+            self._take(_native.LocalProtocol.randomized_response(p))
         else:
             raise ParameterError("either epsilon or p must be given, got both")
 

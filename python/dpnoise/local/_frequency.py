@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._protocol import Protocol
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class FrequencyProtocol(Protocol):
     """A protocol whose reports each count for some of k values: the sender's with probability p, others with q.
 
-    The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels are not part of the specification: they
-    change neither its JSON nor its id nor any report. A domain must be public, and not looked up in the data.
+    The values are numbers from 0 to k - 1, or the labels of ``domain``, of which the specification has a digest: so
+    reports about other labels, or about these in another order, are not counted. A domain must be public, and not
+    looked up in the data.
 
     A report is epsilon-locally differentially private for the achieved ``epsilon``. Probabilities of more than 62
     binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
@@ -37,6 +41,7 @@ class FrequencyProtocol(Protocol):
     """
 
     __slots__ = ()
+    _domain: Domain | None
     _counts_values = True
 
     def __init__(self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number) -> None:
@@ -51,6 +56,43 @@ class FrequencyProtocol(Protocol):
     def domain(self) -> tuple[Any, ...] | None:
         """The labels of the values in their order, all str, all int or all bool; None for numbers from 0 to k - 1."""
         return self._domain
+
+    def about(self, *, question: str | None = None, period: str | None = None, domain: Labels | None = None) -> Self:
+        """Make the same randomiser for another collection, whose reports are never counted as those of this one.
+
+        All of it is public, and part of the specification.
+
+        Parameters
+        ----------
+        question : str, optional
+            What is asked, of whom and by whom: from 1 to 255 bytes of UTF-8, in Unicode's normal form NFC. It stays the
+            same as long as people may be asked again. By default that of this object.
+        period : str, optional
+            The time in which each person sends one report, from 1 to 63 bytes: by custom a week as ``"2026-W48"`` or a
+            month as ``"2026-11"``. By default that of this object.
+        domain : sequence of str, int or bool, optional
+            The labels of the k values in their order, all different and of one type. By default those of this object.
+
+        Returns
+        -------
+        FrequencyProtocol
+            A protocol of the same class.
+
+        Raises
+        ------
+        ParameterError
+            When a text has another length, a space at either end, characters that are not seen, or is not in NFC; or
+            when there are not k labels.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> survey = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=2.0)
+        >>> week = survey.about(question="favourite colour", period="2026-W48")
+        >>> week.spec_id, week.about(period="2026-W49").spec_id
+        ('d1b43041022344b7', 'bf2af79b64406ddd')
+        """
+        return self._renewed(question, period, None if domain is None else Domain(domain))
 
     @property
     def p(self) -> float:

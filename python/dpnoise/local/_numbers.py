@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import dtype_of, vector_of_reals
 from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
+from dpnoise._numbers import real
 from dpnoise._types import Integer, Number, Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
+from dpnoise.sensitivity import check_bounds
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from dpnoise.sensitivity import Bounds
 
 
 class NumberProtocol(Protocol):
@@ -37,7 +44,8 @@ class NumberProtocol(Protocol):
         values : array of numbers in the range of the protocol, shape (n,)
             A number for each person: an array of any floating-point or integer dtype, converted to float64, a list of
             numbers, or a column or tensor of another library: pandas, polars, Arrow data, DLPack. May be empty. The
-            range is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends included.
+            range is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends included; where a protocol has
+            bounds, numbers are clamped to them.
         out : ndarray of uint8, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
             result.
@@ -69,7 +77,7 @@ class MeanEstimate(Record):
     Attributes
     ----------
     mean : float
-        The estimated mean, unbiased. It is not clamped: for few people it may be outside of [-1, 1].
+        The estimated mean, unbiased. It is not clamped: for few people it may be outside of the bounds.
     standard_error : float
         The standard deviation of ``mean``. It covers the randomisation, and also the sampling of the people from a
         population. For the mean of exactly these people it is too large, and intervals hold more often than ``level``
@@ -98,10 +106,75 @@ class MeanProtocol(NumberProtocol):
     """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of the numbers.
 
     A report is epsilon-locally differentially private for the achieved ``epsilon``; a report of `GaussianMean` is
-    (epsilon, delta)-locally differentially private.
+    (epsilon, delta)-locally differentially private. `about` gives the protocol for numbers within other bounds.
     """
 
     __slots__ = ()
+
+    _domain: tuple[float, float] | None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The numbers that -1 and 1 stand for in reports; None if it is these."""
+        return self._domain
+
+    def about(self, *, question: str | None = None, period: str | None = None, bounds: Bounds | None = None) -> Self:
+        """Make the same randomiser for another collection, whose reports are never counted as those of this one.
+
+        All of it is public, and part of the specification.
+
+        Parameters
+        ----------
+        question : str, optional
+            What is asked, of whom and by whom: from 1 to 255 bytes of UTF-8, in Unicode's normal form NFC. It stays the
+            same as long as people may be asked again. By default that of this object.
+        period : str, optional
+            The time in which each person sends one report, from 1 to 63 bytes: by custom a week as ``"2026-W48"`` or a
+            month as ``"2026-11"``. By default that of this object.
+        bounds : pair of float, optional
+            The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+            Numbers are clamped to them, and the mean is in their unit. By default those of this object.
+
+        Returns
+        -------
+        MeanProtocol
+            A protocol of the same class.
+
+        Raises
+        ------
+        ParameterError
+            When a text has another length, a space at either end, characters that are not seen, or is not in NFC; or
+            when bounds are not two finite numbers, the lower one first.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> ages = local.DuchiMean(epsilon=1.0).about(question="age in years", bounds=(0, 100))
+        >>> ages
+        DuchiMean(epsilon=1.0).about(question='age in years', bounds=(0.0, 100.0))
+        """
+        return self._renewed(question, period, None if bounds is None else self._domain_of(bounds))
+
+    @classmethod
+    def _domain_of(cls, given: Any) -> tuple[float, float]:
+        lower, upper = check_bounds(given)
+        return lower + 0.0, upper + 0.0  # 0 for -0
+
+    def _vector(self, values: Any) -> NDArray[np.float64]:
+        vector = super()._vector(values)
+        return vector if self._domain is None else self._positions(np.clip(vector, *self._domain))
+
+    def _scale(self) -> tuple[float, float]:
+        """Return what 0 stands for, and half the distance of what -1 and 1 stand for."""
+        lower, upper = self._domain or (-1.0, 1.0)
+        return lower / 2 + upper / 2, upper / 2 - lower / 2
+
+    def _positions(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where numbers within the bounds are between -1 and 1."""
+        middle, half = self._scale()
+        with np.errstate(all="ignore"):  # a warning would reveal a row
+            found: NDArray[np.float64] = np.clip((numbers - middle) / half, -1.0, 1.0)
+            return found
 
     def estimate(
         self, collected: Accumulator | Values, *, level: Number = 0.95, threads: int | None = None
@@ -129,7 +202,9 @@ class MeanProtocol(NumberProtocol):
             When no report was counted.
         """
         quantile = normal_quantile(level)
-        mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
+        position, spread, n, rejected = self._collected(collected, threads)._state.estimate_mean()
+        middle, half = self._scale()
+        mean, error = middle + half * position, half * spread
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
     def variance(self, n: Integer, x: Number) -> float:
@@ -142,9 +217,20 @@ class MeanProtocol(NumberProtocol):
         n : int
             The number of reports, from 1 to 2**64 - 1.
         x : float
-            The number that all these people have, from -1 to 1.
+            The number that all these people have: from -1 to 1, or within the bounds.
         """
-        return self._native.variance_of_mean(n, x)
+        position, factor = self._at(x, "x")
+        return factor * self._native.variance_of_mean(n, position)
+
+    def _at(self, number: Number, name: str) -> tuple[Number, float]:
+        """Return where a number that people have is between -1 and 1, and the factor of variances."""
+        if self._domain is None:
+            return number, 1.0
+        (lower, upper), (middle, half) = self._domain, self._scale()
+        given = real(number, name)
+        if not lower <= given <= upper:
+            raise ParameterError(f"{name} must be between {lower!r} and {upper!r}, got {given!r}")
+        return min(1.0, max(-1.0, (given - middle) / half)), half * half
 
 
 class DuchiMean(MeanProtocol):

@@ -26,17 +26,14 @@ class ReportsFile:
     ----------
     path : str
         The name of the file.
-    protocol : Protocol or None
-        The protocol of the reports, where the metadata name a protocol.
-    domain : list of str or None
-        The labels of the values, as texts, where the metadata list them.
+    protocol : Protocol, Sampled, Split or None
+        The protocol of the reports, where the metadata name a protocol; with labels, as texts, where they list them.
     rows : int
         The number of reports.
     """
 
     path: str
     protocol: Specification | None
-    domain: list[str] | None
     rows: int
 
     def batches(self, rows: Integer) -> Iterator[Any]:
@@ -92,10 +89,9 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
         try:
             _arrow.report_column(schema.names)
             protocol = _arrow.protocol_of(metadata)
-            domain = _arrow.domain_of(metadata, protocol)
         except ParameterError as error:
             raise ParameterError(f"{name!r} cannot be used: {error}") from None
-        return ReportsFile(name, protocol, domain, file.metadata.num_rows)
+        return ReportsFile(name, protocol, file.metadata.num_rows)
 
 
 @contextmanager

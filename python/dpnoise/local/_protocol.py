@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._domain import Domain, disagree
+from dpnoise._domain import Domain
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalProtocol
-from dpnoise._numbers import check_text, integer, real_down
+from dpnoise._numbers import integer, real_down
 from dpnoise._types import Integer, Labels, Number, Rng, Values
-from dpnoise.local import _arrow
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._specification import CLASSES, ROWS, Specification, wrap
+from dpnoise.local._specification import CLASSES, ROWS, Specification, check_normal, in_native, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,7 +35,8 @@ _PARAMETERS: Final = {name: [parameter[0] for parameter in parameters] for name,
 class Protocol(Specification):
     """The abstract base class of all local protocols.
 
-    Protocols are immutable, hashable, and equal when their specifications and labels are.
+    Protocols are immutable, hashable, and equal when their specifications and labels are. With a question and a period
+    they say what their reports are about.
     """
 
     __slots__ = ("_domain",)
@@ -58,7 +57,11 @@ class Protocol(Specification):
         return protocol
 
     def _make(self, **arguments: Number | str | None) -> None:
-        self._native = LocalProtocol(self._family, **arguments)
+        self._take(LocalProtocol(self._family, **arguments))
+
+    def _take(self, native: LocalProtocol) -> None:
+        """Be this protocol, for the labels that were given."""
+        self._native = native if self._domain is None else native.about(None, None, self._meaning())
 
     @property
     def requested_epsilon(self) -> float:
@@ -71,68 +74,30 @@ class Protocol(Specification):
         return fields
 
     @classmethod
-    def _of(cls: type[AnyProtocol], native: LocalProtocol, domain: Domain | None = None) -> AnyProtocol:
-        """Make an object of this class around a native protocol of its family."""
-        if domain is not None and not cls._counts_values:
-            raise ParameterError(f"domain must be None for {cls.__name__}, whose reports are not counted by value")
-        if domain is not None and len(domain) != native.k:
-            raise ParameterError(f"domain must have {native.k} values, as the specification says, got {len(domain)}")
+    def _of(cls: type[AnyProtocol], native: LocalProtocol, domain: Any = None) -> AnyProtocol:
+        """Make an object of this class around a native protocol of its family, with what its values stand for."""
         protocol = cls.__new__(cls)
         protocol._native, protocol._domain = native, domain
         return protocol
 
-    @classmethod
-    def from_json(
-        cls: type[AnyProtocol], text: str, *, domain: Labels | None = None, limit: int | None = COUNTER_LIMIT
-    ) -> AnyProtocol:
-        """Read a specification and check that it does not contradict itself.
+    def _with(self, native: LocalProtocol, domain: Any) -> Self:
+        return self._of(native, self._domain if domain is None else domain)
 
-        Parameters
-        ----------
-        text : str
-            The specification as ``to_json`` gave it; white space around it does not matter.
-        domain : sequence of str, int or bool, optional
-            The labels of the values, which a specification does not contain, in the order in which clients number them:
-            all different and of one type. Only protocols that count values take them.
-        limit : int or None, default 134217728
-            The most bytes that the counters of the protocol may have: 128 MiB by default, since a short specification
-            may ask for much memory. None, for specifications of your own, allows any size.
+    def _meant(self, domain: Any) -> Self:
+        known = self._domain_of(domain)
+        self._native.check_meaning(in_native(known))
+        return self._of(self._native, known)
 
-        Returns
-        -------
-        Protocol
-            A protocol of the class that this is called on. `protocol_from_json` reads all kinds.
-
-        Raises
-        ------
-        ParameterError
-            When ``text`` is not a specification, is of a protocol of another class, was written again by another
-            program, or its probabilities do not follow from its epsilon; when its counters have more than ``limit``
-            bytes; or when the domain has another length, or is invalid.
-        """
-        check_text(text, "text")
-        if text.lstrip().startswith('{"attributes":'):
-            raise ParameterError(
-                "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
-                "or Split.from_json"
-            )
-        return cls._around(LocalProtocol.from_json(text, limit), domain)
+    def _meaning(self) -> Any:
+        return in_native(self._domain)
 
     @classmethod
-    def _around(cls: type[AnyProtocol], native: LocalProtocol, domain: Labels | None) -> AnyProtocol:
-        """Make the protocol of this class around a native one, with these labels."""
-        protocol = wrap(native, None if domain is None else Domain(domain))
-        if not isinstance(protocol, cls):
-            wanted, found = cls.__name__, type(protocol).__name__
-            raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
-        return protocol
-
-    def _contradicts(self, other: Protocol) -> bool:
-        """Tell whether reports of the other protocol must not be counted as reports of this one."""
-        return self.to_json() != other.to_json() or disagree(self._domain, other._domain)
+    def _domain_of(cls, given: Any) -> Any:
+        """Return what values stand for, in one form."""
+        return Domain(given)
 
     def _identity(self) -> tuple[Any, ...]:
-        return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, but as labels they differ
+        return self.to_json(), self._domain and type(self._domain[0])  # 1 and "1" have one digest
 
     def _arguments(self) -> dict[str, Any]:
         """Return the parameters that were requested."""
@@ -141,11 +106,16 @@ class Protocol(Specification):
 
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
+        about: dict[str, Any] = {"question": self.question, "period": self.period}
         parameters = self._arguments()
-        if self._domain is not None:
+        if isinstance(self._domain, Domain):
             parameters.pop("k", None)
             parameters = {"domain": self._domain, **parameters}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+        elif self._domain is not None:
+            about["bounds"] = self._domain
+        elif self._native.labels is not None:
+            return f"{type(self).__name__}.from_json({self.to_json()!r})"
+        return shown(type(self).__name__, parameters, about)
 
     def accumulator(self) -> Accumulator:
         """Make an empty accumulator for reports of this protocol."""
@@ -209,10 +179,11 @@ class Protocol(Specification):
         if not isinstance(collected, AnyAccumulator):
             accumulator.add(collected, threads=threads)
             self._warn_of_others(accumulator)
-        elif not isinstance(collected, Accumulator) or self._contradicts(collected.protocol):
+        elif not isinstance(collected, Accumulator):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
-            accumulator.merge(collected)  # only one of them has labels
+            self._native.check_same(collected.protocol._native, "collected")
+            accumulator._state = collected._state  # only one of the protocols has labels
         return accumulator
 
     def _warn_of_others(self, collected: Accumulator) -> None:
@@ -248,24 +219,6 @@ class Protocol(Specification):
         """
         return self._reports(self._vector(values), out, threads, rng)
 
-    def to_arrow(self, reports: Values) -> Any:
-        """Return reports as Arrow data whose metadata name the protocol, without copying them.
-
-        Parameters
-        ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            Reports as ``perturb`` made them. Do not change them afterwards, since the result is a view of them. For
-            `RandomizedResponse` also booleans of shape (n,).
-
-        Returns
-        -------
-        pyarrow.RecordBatch
-            With the column "report" of type fixed_size_binary. The specification, and the labels if there are any, are
-            in the metadata, where `Accumulator.add` looks for them. Other libraries read it through
-            ``__arrow_c_array__`` or ``__arrow_c_stream__``.
-        """
-        return _arrow.batch_of(self._rows(reports), self)
-
     def _vector(self, values: Any) -> NDArray[Any]:
         """Copy people's values to an array that the randomiser takes, if they are of the right kind."""
         raise NotImplementedError  # raised by protocols whose clients keep a memo
@@ -294,7 +247,7 @@ class Protocol(Specification):
         """Return a report for the value of each person of the memo. Takes ownership of ``values``."""
         if not isinstance(memo, ClientMemo):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
-        _check_question(question)
+        check_normal(question, "question")
         reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
@@ -304,21 +257,7 @@ class Protocol(Specification):
         return _unpickled, (self.to_json(), self._domain)
 
 
-def _check_question(question: str) -> None:
-    """Refuse all spellings of a name but one: each has permanent answers of its own.
-
-    No spelling is converted, so that the answers do not depend on a device's version of Unicode.
-    """
-    if not isinstance(question, str):
-        raise TypeError(f"question must be a str, got {type(question).__name__}")
-    if question != question.encode(errors="replace").decode():
-        raise ParameterError(f"question must be Unicode text, without lone surrogates, got {question!a}")
-    if not unicodedata.is_normalized("NFC", question):
-        allowed = "Unicode text in the normal form that unicodedata.normalize('NFC', question) gives"
-        raise ParameterError(f"question must be {allowed}, got {question!a}")
-
-
-def _unpickled(text: str, domain: Domain | None) -> Protocol:
+def _unpickled(text: str, domain: Any) -> Protocol:
     return protocol_from_json(text, domain=domain, limit=None)
 
 
@@ -328,10 +267,11 @@ def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | 
     Parameters
     ----------
     text : str
-        The specification as ``to_json`` gave it; white space around it does not matter.
+        The specification as ``to_json`` gave it, or a document as ``to_document`` gave it; white space around it does
+        not matter.
     domain : sequence of str, int or bool, optional
-        The labels of the values, which a specification does not contain, in the order in which clients number them: all
-        different and of one type. By default the values are numbers, without labels.
+        What the values stand for, where ``text`` is a specification, which has only a digest of it: the labels in their
+        order, or the two bounds of a mean.
     limit : int or None, default 134217728
         The most bytes that the counters of the protocol may have: 128 MiB by default, since a short specification may
         ask for much memory. None, for specifications of your own, allows any size.
@@ -344,8 +284,7 @@ def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | 
     Raises
     ------
     ParameterError
-        When ``text`` is not a specification, was written again by another program, or its probabilities do not follow
-        from its epsilon; when its counters have more than ``limit`` bytes; or when the domain has another length, or is
-        invalid.
+        When ``text`` is neither, was written again by another program, or its probabilities do not follow from its
+        epsilon; when its counters have more than ``limit`` bytes; or when the domain is not that of the specification.
     """
     return Protocol.from_json(text, domain=domain, limit=limit)

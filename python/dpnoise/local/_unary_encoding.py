@@ -489,7 +489,7 @@ class UnaryEncoding(UnaryRows):
     def __repr__(self) -> str:
         """Show a call that makes this encoding; one with p and q only if they were not rounded."""
         try:
-            unrounded = UnaryEncoding(k=self.k, p=self.p, q=self.q).to_json() == self.to_json()
+            unrounded = UnaryEncoding(k=self.k, p=self.p, q=self.q).bare_digest == self.bare_digest
         except ParameterError:
             unrounded = False
         if unrounded:

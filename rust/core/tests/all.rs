@@ -4,6 +4,7 @@
 
 mod alias_enumeration;
 mod any_rng;
+mod local_about;
 mod local_enumeration;
 mod local_longitudinal;
 mod local_mixture;

@@ -1,5 +1,6 @@
 //! Local differential privacy: the collector's counters.
 
+use core::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::local::{
@@ -13,8 +14,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::buffers::bytes_of;
-use crate::errors::to_py;
-use crate::local::{Announced, most, not_by_value, of_no_mean};
+use crate::errors::{ParameterError, to_py};
+use crate::local::{LocalSpecification, announced, most, not_by_value, of_no_mean};
 use crate::numbers::{integer, real};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
@@ -26,9 +27,8 @@ pub(crate) struct LocalAccumulator(Mutex<AnyAccumulator>);
 #[pymethods]
 impl LocalAccumulator {
     #[new]
-    #[allow(clippy::needless_pass_by_value, reason = "extracted")]
-    fn new(protocol: Announced<'_>) -> PyResult<Self> {
-        AnyAccumulator::new(protocol.protocol()).map(Self::from).map_err(to_py)
+    fn new(specification: &LocalSpecification) -> PyResult<Self> {
+        AnyAccumulator::new(specification.protocol.clone()).map(Self::from).map_err(to_py)
     }
 
     #[staticmethod]
@@ -93,15 +93,19 @@ impl LocalAccumulator {
     }
 
     fn merge(&self, other: &Self) -> PyResult<()> {
-        // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
+        if ptr::eq(self, other) {
+            let problem = "other must be another accumulator, got this one, whose reports would count twice";
+            return Err(ParameterError::new_err(problem));
+        }
+        // Copied first: no thread ever waits for one lock while it holds another.
         let other = other.state().copy().map_err(to_py)?;
         self.state().merge(&other).map_err(to_py)
     }
 
     #[getter]
     fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let protocol = self.state().protocol();
-        Announced::object(py, protocol)
+        let protocol = self.state().protocol().clone();
+        announced(py, protocol)
     }
 
     /// The counters of each of several attributes, for estimates, all of one moment.
@@ -109,7 +113,7 @@ impl LocalAccumulator {
         let state = self.state();
         let several = state.several().into_iter();
         let each = several.flat_map(|counted| (0..counted.attributes().iter().len()).map(|i| counted.attribute(i)));
-        each.map(|part| part.map(|part| AnyAccumulator::One(part).into()).map_err(to_py)).collect()
+        each.map(|part| part.map(|part| AnyAccumulator::from(part).into()).map_err(to_py)).collect()
     }
 
     #[getter]
@@ -210,7 +214,7 @@ impl LocalAccumulator {
 
     /// An empty accumulator of the same protocol.
     fn part(&self) -> PyResult<AnyAccumulator> {
-        let protocol = self.state().protocol();
+        let protocol = self.state().protocol().clone();
         AnyAccumulator::new(protocol).map_err(to_py)
     }
 }

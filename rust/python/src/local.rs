@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 use dpnoise_core::arguments::{DefaultValue, Parameter, ParameterKind};
 use dpnoise_core::calibration::{self, SampleAndThreshold};
 use dpnoise_core::local::{
-    self, AnyProtocol, Attributes, COUNTER_LIMIT, Estimate, Law, MeanLaw, Protocol, RandomizedResponse, Remembering,
-    Scheme, Support, ValueKind, Values,
+    self, AnyProtocol, Attributes, COUNTER_LIMIT, Estimate, Law, MeanLaw, Meaning, Protocol, Randomiser,
+    RandomizedResponse, Remembering, Scheme, Support, ValueKind, Values,
 };
 use dpnoise_core::params::Relation;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
+use pyo3::PyClass;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -26,13 +27,179 @@ use crate::{buffers, hazmat, runtime};
 /// Counts and standard errors.
 type Estimated<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// A protocol of any family.
-#[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct LocalProtocol(pub(crate) Protocol, OnceLock<f64>);
+/// What is announced: the base class of the two below.
+#[pyclass(module = "dpnoise._native", frozen, subclass)]
+pub(crate) struct LocalSpecification {
+    pub(crate) protocol: AnyProtocol,
+    epsilon: OnceLock<f64>,
+}
 
-impl From<Protocol> for LocalProtocol {
-    fn from(protocol: Protocol) -> Self {
-        Self(protocol, OnceLock::new())
+impl From<AnyProtocol> for LocalSpecification {
+    fn from(protocol: AnyProtocol) -> Self {
+        Self { protocol, epsilon: OnceLock::new() }
+    }
+}
+
+impl LocalSpecification {
+    /// With what is of one of the two classes alone.
+    fn with<T: PyClass<BaseType = Self>>(self, own: T) -> PyClassInitializer<T> {
+        PyClassInitializer::from(self).add_subclass(own)
+    }
+}
+
+/// An object of one of the two classes.
+pub(crate) fn announced(py: Python<'_>, protocol: AnyProtocol) -> PyResult<Bound<'_, PyAny>> {
+    let randomiser = protocol.randomiser().clone();
+    let specification = LocalSpecification::from(protocol);
+    match randomiser {
+        Randomiser::One(one) => Bound::new(py, specification.with(LocalProtocol(one))).map(Bound::into_any),
+        Randomiser::Several(several) => {
+            Bound::new(py, specification.with(LocalAttributes(several))).map(Bound::into_any)
+        }
+    }
+}
+
+#[pymethods]
+impl LocalSpecification {
+    /// Reads a specification, or a document; with what values stand for, if that says it.
+    #[staticmethod]
+    fn from_json<'py>(
+        py: Python<'py>,
+        text: &str,
+        limit: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
+        let (protocol, meaning) = AnyProtocol::from_document(text, most(limit)?).map_err(to_py)?;
+        Ok((announced(py, protocol)?, meaning.map(|meaning| plain(py, meaning)).transpose()?))
+    }
+
+    /// The same protocol for reports about something else, in what is not None.
+    fn about<'py>(
+        &self,
+        py: Python<'py>,
+        question: Option<&str>,
+        period: Option<&str>,
+        meaning: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut protocol = self.protocol.clone();
+        if let Some(question) = question {
+            protocol = protocol.with_question(question).map_err(to_py)?;
+        }
+        if let Some(period) = period {
+            protocol = protocol.with_period(period).map_err(to_py)?;
+        }
+        if let Some(meaning) = meaning {
+            protocol = protocol.with_meaning(&meant(meaning)?).map_err(to_py)?;
+        }
+        announced(py, protocol)
+    }
+
+    /// Refuses another specification, which came as the argument of this name.
+    fn check_same(&self, other: &Self, name: &str) -> PyResult<()> {
+        self.protocol.check_same(&other.protocol, name).map_err(to_py)
+    }
+
+    fn check_meaning(&self, meaning: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.protocol.check_meaning(&meant(meaning)?).map_err(to_py)
+    }
+
+    /// Of the family, or of the scheme, in specifications.
+    #[getter]
+    fn name(&self) -> &'static str {
+        match self.protocol.randomiser() {
+            Randomiser::One(protocol) => protocol.name(),
+            Randomiser::Several(attributes) => attributes.scheme().name(),
+        }
+    }
+
+    #[getter]
+    fn labels(&self) -> Option<String> {
+        self.protocol.labels()
+    }
+
+    #[getter]
+    fn question(&self) -> Option<&str> {
+        self.protocol.question()
+    }
+
+    #[getter]
+    fn period(&self) -> Option<&str> {
+        self.protocol.period()
+    }
+
+    #[getter]
+    fn bare_digest(&self, py: Python<'_>) -> Py<PyBytes> {
+        PyBytes::new(py, &self.protocol.bare_digest()).unbind()
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        *self.epsilon.get_or_init(|| self.protocol.epsilon()) // the exact one takes long to compute
+    }
+
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.protocol.delta()
+    }
+
+    #[getter]
+    fn counter_bytes(&self) -> usize {
+        self.protocol.counter_bytes()
+    }
+
+    #[getter]
+    fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.protocol.message_header())
+    }
+
+    #[getter]
+    fn report_bytes(&self) -> usize {
+        self.protocol.report_bytes()
+    }
+
+    #[getter]
+    fn spec_id(&self) -> String {
+        self.protocol.spec_id_hex()
+    }
+
+    fn to_json(&self) -> &str {
+        self.protocol.to_json()
+    }
+}
+
+/// What values stand for: those of attributes by their names, a tuple of two bounds, or a list of labels.
+fn meant(given: &Bound<'_, PyAny>) -> PyResult<Meaning> {
+    if let Ok(attributes) = given.cast::<PyDict>() {
+        let each = attributes.iter().map(|(name, given)| Ok((name.extract()?, meant(&given)?)));
+        return each.collect::<PyResult<_>>().map(Meaning::Attributes);
+    }
+    match given.extract() {
+        Ok((lower, upper)) => Ok(Meaning::Bounds(lower, upper)),
+        Err(_) => given.extract().map(Meaning::Labels),
+    }
+}
+
+/// The same in Python.
+fn plain(py: Python<'_>, meaning: Meaning) -> PyResult<Bound<'_, PyAny>> {
+    match meaning {
+        Meaning::Labels(labels) => labels.into_bound_py_any(py),
+        Meaning::Bounds(lower, upper) => (lower, upper).into_bound_py_any(py),
+        Meaning::Attributes(attributes) => {
+            let each = PyDict::new(py);
+            for (name, meaning) in attributes {
+                each.set_item(name, plain(py, meaning)?)?;
+            }
+            Ok(each.into_any())
+        }
+    }
+}
+
+/// A protocol of any family.
+#[pyclass(module = "dpnoise._native", frozen, extends = LocalSpecification)]
+pub(crate) struct LocalProtocol(pub(crate) Protocol);
+
+impl LocalProtocol {
+    fn made(protocol: Protocol) -> PyClassInitializer<Self> {
+        LocalSpecification::from(AnyProtocol::from(protocol)).with(Self(protocol))
     }
 }
 
@@ -41,25 +208,15 @@ impl LocalProtocol {
     /// The protocol of a family with these arguments; None is for what is chosen.
     #[new]
     #[pyo3(signature = (family, **arguments))]
-    fn new(family: &str, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new(family: &str, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let parameters = Protocol::family(family).map_err(to_py)?.parameters;
-        Protocol::new(family, &arguments::given(family, parameters, arguments)?).map(Self::from).map_err(to_py)
+        Protocol::new(family, &arguments::given(family, parameters, arguments)?).map(Self::made).map_err(to_py)
     }
 
     #[staticmethod]
-    fn randomized_response(p: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn randomized_response(py: Python<'_>, p: &Bound<'_, PyAny>) -> PyResult<Py<Self>> {
         let made = RandomizedResponse::with_p(real_down(p, "p")?).map_err(to_py)?;
-        Ok(Protocol::from(made).into())
-    }
-
-    #[staticmethod]
-    fn from_json(text: &str, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Protocol::from_json(text, most(limit)?).map(Self::from).map_err(to_py)
-    }
-
-    #[getter]
-    fn family(&self) -> &'static str {
-        self.0.name()
+        Py::new(py, Self::made(made.into()))
     }
 
     #[getter]
@@ -75,16 +232,6 @@ impl LocalProtocol {
     #[getter]
     fn q(&self) -> PyResult<f64> {
         self.support().map(|support| support.probability(support.q))
-    }
-
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        *self.1.get_or_init(|| self.0.epsilon()) // the exact one takes long to compute
-    }
-
-    #[getter]
-    fn delta(&self) -> f64 {
-        self.0.delta()
     }
 
     #[getter]
@@ -109,30 +256,6 @@ impl LocalProtocol {
     #[getter]
     fn counters(&self) -> usize {
         self.0.counters()
-    }
-
-    #[getter]
-    fn counter_bytes(&self) -> usize {
-        self.0.counter_bytes()
-    }
-
-    #[getter]
-    fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.message_header())
-    }
-
-    #[getter]
-    fn report_bytes(&self) -> usize {
-        self.0.report_bytes()
-    }
-
-    #[getter]
-    fn spec_id(&self) -> String {
-        self.0.spec_id_hex()
-    }
-
-    fn to_json(&self) -> String {
-        self.0.to_json()
     }
 
     fn variance(&self, n: &Bound<'_, PyAny>, frequency: &Bound<'_, PyAny>) -> PyResult<f64> {
@@ -186,7 +309,7 @@ impl LocalProtocol {
     #[pyo3(signature = (values, memo, question, out, threads, rng=None))]
     #[allow(clippy::too_many_arguments, reason = "those of `perturb`, and what clients remember")]
     fn perturb_remembering(
-        &self,
+        slf: &Bound<'_, Self>,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         memo: &LocalMemo,
@@ -195,13 +318,16 @@ impl LocalProtocol {
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        if self.0.takes() != ValueKind::Remembering {
-            return Err(PyTypeError::new_err(format!("clients of {} keep no memo", self.0.name())));
+        let own = slf.get();
+        if own.0.takes() != ValueKind::Remembering {
+            return Err(PyTypeError::new_err(format!("clients of {} keep no memo", own.0.name())));
         }
         let values = buffers::readable::<i64>(values, "values", "int64")?;
         let values = buffers::slice(&values, "values")?;
-        let people = Remembering { values, secrets: memo.0.secrets(), question };
-        self.reports(py, Values::Remembering(people), out, threads, rng)
+        let people = Values::Remembering(Remembering { values, secrets: memo.0.secrets(), question });
+        own.0.people(people).map_err(to_py)?;
+        slf.as_super().get().protocol.answer_with(&memo.0, question).map_err(to_py)?;
+        own.reports(py, people, out, threads, rng)
     }
 
     /// Reports for rows of bits: packed ones that no other code has seen, or rows of a byte for each bit.
@@ -302,72 +428,28 @@ impl<'py> Column<'py> {
 }
 
 /// Several attributes with their protocols.
-#[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct LocalAttributes(pub(crate) Arc<Attributes>, OnceLock<f64>);
-
-impl From<Arc<Attributes>> for LocalAttributes {
-    fn from(attributes: Arc<Attributes>) -> Self {
-        Self(attributes, OnceLock::new())
-    }
-}
+#[pyclass(module = "dpnoise._native", frozen, extends = LocalSpecification)]
+pub(crate) struct LocalAttributes(Arc<Attributes>);
 
 #[pymethods]
 impl LocalAttributes {
+    /// Of protocols whose own specifications are about nothing but labels, which the caller gives to the whole.
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "extracted from a list")]
-    fn new(scheme: &str, attributes: Vec<(PyBackedStr, PyRef<'_, LocalProtocol>)>) -> PyResult<Self> {
+    fn new(
+        scheme: &str,
+        attributes: Vec<(PyBackedStr, PyRef<'_, LocalProtocol>)>,
+    ) -> PyResult<PyClassInitializer<Self>> {
         let scheme = Scheme::named(scheme).map_err(to_py)?;
         let attributes: Vec<_> = attributes.iter().map(|(name, protocol)| (&**name, protocol.0)).collect();
-        Attributes::new(scheme, &attributes).map(|made| Arc::new(made).into()).map_err(to_py)
-    }
-
-    #[staticmethod]
-    fn from_json(text: &str, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Attributes::from_json(text, most(limit)?).map(|made| Arc::new(made).into()).map_err(to_py)
+        let made = Arc::new(Attributes::new(scheme, &attributes).map_err(to_py)?);
+        Ok(LocalSpecification::from(AnyProtocol::from(Arc::clone(&made))).with(Self(made)))
     }
 
     #[getter]
-    fn scheme(&self) -> &'static str {
-        self.0.scheme().name()
-    }
-
-    #[getter]
-    fn attributes(&self) -> Vec<(String, LocalProtocol)> {
-        self.0.iter().map(|(name, &protocol)| (name.to_owned(), protocol.into())).collect()
-    }
-
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        *self.1.get_or_init(|| self.0.epsilon()) // the exact ones take long to compute
-    }
-
-    #[getter]
-    fn delta(&self) -> f64 {
-        self.0.delta()
-    }
-
-    #[getter]
-    fn counter_bytes(&self) -> usize {
-        self.0.counter_bytes()
-    }
-
-    #[getter]
-    fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.message_header())
-    }
-
-    #[getter]
-    fn report_bytes(&self) -> usize {
-        self.0.report_bytes()
-    }
-
-    #[getter]
-    fn spec_id(&self) -> String {
-        self.0.spec_id_hex()
-    }
-
-    fn to_json(&self) -> &str {
-        self.0.to_json()
+    fn attributes(&self, py: Python<'_>) -> PyResult<Vec<(String, Py<LocalProtocol>)>> {
+        let made = |protocol: Protocol| Py::new(py, LocalProtocol::made(protocol));
+        self.0.iter().map(|(name, &protocol)| Ok((name.to_owned(), made(protocol)?))).collect()
     }
 
     fn variance(&self, attribute: &str, n: &Bound<'_, PyAny>, at: &Bound<'_, PyAny>) -> PyResult<f64> {
@@ -389,30 +471,6 @@ impl LocalAttributes {
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
         runtime::pausing(py, |pause| self.0.perturb(&values, out, threads.get(), pause))
-    }
-}
-
-/// A specification of either kind, in Python.
-#[derive(FromPyObject)]
-pub(crate) enum Announced<'py> {
-    One(PyRef<'py, LocalProtocol>),
-    Several(PyRef<'py, LocalAttributes>),
-}
-
-impl Announced<'_> {
-    pub(crate) fn protocol(&self) -> AnyProtocol {
-        match self {
-            Self::One(protocol) => protocol.0.into(),
-            Self::Several(attributes) => AnyProtocol::Several(Arc::clone(&attributes.0)),
-        }
-    }
-
-    /// The object for a specification.
-    pub(crate) fn object(py: Python<'_>, protocol: AnyProtocol) -> PyResult<Bound<'_, PyAny>> {
-        match protocol {
-            AnyProtocol::One(protocol) => LocalProtocol::from(protocol).into_bound_py_any(py),
-            AnyProtocol::Several(attributes) => LocalAttributes::from(attributes).into_bound_py_any(py),
-        }
     }
 }
 
@@ -517,6 +575,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sample_and_threshold_delta, module)?)?;
     module.add_function(wrap_pyfunction!(largest_sample_rate, module)?)?;
     module.add_function(wrap_pyfunction!(least_threshold, module)?)?;
+    module.add_class::<LocalSpecification>()?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalAttributes>()?;
     module.add_class::<LocalMemo>()?;

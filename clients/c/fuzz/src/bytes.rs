@@ -8,13 +8,13 @@ use std::sync::{Arc, LazyLock};
 use dpnoise::Status;
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, AnyAccumulator, AnyProtocol, ClientMemo, Protocol, Remembering, ValueKind, Values,
+    Accumulator, AnyAccumulator, AnyProtocol, ClientMemo, Protocol, Randomiser, Remembering, ValueKind, Values,
 };
 use dpnoise_core::rng::{NoiseKey, SeededRng, Ticket};
 use dpnoise_core::sgd::{CorrelatedGradient, Strategy};
 use dpnoise_core::threads::go_on;
 
-use crate::vectors::{VECTORS, Vector};
+use crate::vectors::{LABELS, VECTORS, Vector};
 use crate::{checks, heap, planted, repair};
 
 /// What is read from bytes.
@@ -86,16 +86,22 @@ fn is_refused<T>(read: &Result<T, Error>, reason: &str) -> bool {
 
 fn specification(bytes: &[u8]) -> Result<(), Error> {
     let text = str::from_utf8(bytes).map_err(|_| Error::State("not UTF-8".into()))?;
-    let mut read = bounded(bytes, || AnyProtocol::from_json(text, LIMIT));
+    let mut read = bounded(bytes, || AnyProtocol::from_document(text, LIMIT));
     if planted::is("probabilities-unchecked") && is_refused(&read, "its probabilities are not") {
-        read = repair::announced(bytes).ok_or_else(|| Error::State("no parameters".into()));
+        let announced = repair::announced(bytes).ok_or_else(|| Error::State("no parameters".into()));
+        read = announced.map(|protocol| (protocol, None));
     }
-    let protocol = read?;
-    let written = match &protocol {
-        AnyProtocol::One(protocol) => &protocol.to_json(),
-        AnyProtocol::Several(attributes) => attributes.to_json(),
-    };
-    assert_eq!(written, text.trim_matches([' ', '\t', '\r', '\n']), "a specification has two forms");
+    let (protocol, meaning) = read?;
+    match &meaning {
+        None => {
+            let given = text.trim_matches([' ', '\t', '\r', '\n']);
+            assert_eq!(protocol.to_json(), given, "a specification has two forms");
+        }
+        Some(meaning) => {
+            let again = AnyProtocol::from_json(protocol.to_json(), LIMIT)?.with_meaning(meaning);
+            assert_eq!(again.as_ref(), Ok(&protocol), "a document has other labels than its specification");
+        }
+    }
     use_counts(&AnyAccumulator::new(protocol)?);
     Ok(())
 }
@@ -182,16 +188,14 @@ fn use_counts(counted: &AnyAccumulator) {
         Err(error) => panic!("counters are of no use: {error}"),
     };
     let mut more = counted.copy().expect("a copy");
-    let report = report(&counted.protocol()).expect("a report");
+    let report = report(counted.protocol()).expect("a report");
     refused_or(more.add(&report, report.len(), 1));
     refused_or(more.merge(counted));
     let written = more.to_bytes().expect("bytes");
     assert_eq!(AnyAccumulator::from_bytes(&written, LIMIT).as_ref(), Ok(&more), "a state is not read back");
-    match &more {
-        AnyAccumulator::One(counted) => estimate(counted),
-        AnyAccumulator::Several(counted) => {
-            (0..counted.attributes().iter().len()).for_each(|i| estimate(&counted.attribute(i).expect("a copy")));
-        }
+    more.one().into_iter().for_each(estimate);
+    if let Some(counted) = more.several() {
+        (0..counted.attributes().iter().len()).for_each(|i| estimate(&counted.attribute(i).expect("a copy")));
     }
 }
 
@@ -208,11 +212,11 @@ fn estimate(counted: &Accumulator) {
 /// The report of a person.
 fn report(protocol: &AnyProtocol) -> Result<Vec<u8>, Error> {
     let mut report = vec![0; protocol.report_bytes()];
-    match protocol {
-        AnyProtocol::One(protocol) => {
+    match protocol.randomiser() {
+        Randomiser::One(protocol) => {
             protocol.perturb_with(value(protocol), &mut report, &mut SeededRng::new(0)?)?;
         }
-        AnyProtocol::Several(attributes) => {
+        Randomiser::Several(attributes) => {
             let columns: Vec<_> = attributes.iter().map(|(_, protocol)| value(protocol)).collect();
             attributes.perturb(&columns, &mut report, 1, &mut go_on)?;
         }
@@ -256,6 +260,8 @@ fn write_seeds(folder: &Path) -> std::io::Result<()> {
     let mut seeds: Vec<Vec<u8>> = vec![];
     for vector in vectors() {
         seeds.extend([&vector.specification, &vector.state, &vector.memo].map(Clone::clone));
+        let specification = String::from_utf8_lossy(&vector.specification);
+        seeds.push(format!("{{\"dpnoise.protocol\":{specification:?},\"dpnoise.domain\":{LABELS:?}}}").into());
         seeds.extend([1, 3].map(|n| vector.messages[..n].concat()));
     }
     let mut run = new_run().expect("a run");

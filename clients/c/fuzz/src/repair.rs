@@ -55,16 +55,17 @@ fn length_and_id(bytes: &mut [u8]) -> Option<()> {
 
 /// Makes the probabilities those of the parameters, and the form the canonical one.
 pub(crate) fn specification(bytes: &mut Vec<u8>) {
-    match announced(bytes) {
-        Some(AnyProtocol::One(protocol)) => *bytes = protocol.to_json().into(),
-        Some(AnyProtocol::Several(attributes)) => *bytes = attributes.to_json().into(),
-        None => {}
+    if let Some(protocol) = announced(bytes) {
+        *bytes = protocol.to_json().into();
     }
 }
 
 /// What a specification announces, of one protocol or of several attributes, by the parameters alone.
 pub(crate) fn announced(json: &[u8]) -> Option<AnyProtocol> {
-    of_parameters(json).map(AnyProtocol::from).or_else(|| several(json).map(AnyProtocol::from))
+    let made = of_parameters(json).map(AnyProtocol::from).or_else(|| several(json).map(AnyProtocol::from))?;
+    let json: Value = serde_json::from_slice(json).ok()?;
+    let asked = json["question"].as_str().and_then(|question| made.with_question(question).ok()).unwrap_or(made);
+    Some(json["period"].as_str().and_then(|period| asked.with_period(period).ok()).unwrap_or(asked))
 }
 
 fn several(json: &[u8]) -> Option<Attributes> {

@@ -1,10 +1,10 @@
-//! What inputs are made from: the specifications, memos, messages and states of tests/vectors/local.json, and of several
-//! attributes.
+//! What inputs are made from: the specifications, memos, messages and states of tests/vectors/local.json, of several
+//! attributes, and of a collection that says what it is about.
 
 use std::sync::LazyLock;
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{AnyAccumulator, Attributes, Protocol, Scheme};
+use dpnoise_core::local::{AnyAccumulator, AnyProtocol, Attributes, Meaning, OptimizedUnaryEncoding, Protocol, Scheme};
 use serde_json::Value;
 
 use crate::input::Input;
@@ -24,7 +24,7 @@ pub(crate) static VECTORS: LazyLock<Vec<Vector>> = LazyLock::new(|| {
     let file = include_str!("../../../../tests/vectors/local.json");
     let all: Value = serde_json::from_str(file).expect("JSON");
     let several = [Scheme::Sampled, Scheme::Split].map(|scheme| of_several(scheme).expect("a vector"));
-    all.as_array().expect("a list").iter().map(read).chain(several).collect()
+    all.as_array().expect("a list").iter().map(read).chain(several).chain(asked()).collect()
 });
 
 fn read(entry: &Value) -> Vector {
@@ -45,15 +45,29 @@ fn read(entry: &Value) -> Vector {
 fn of_several(scheme: Scheme) -> Result<Vector, Error> {
     let example = |family| Protocol::family(family)?.example();
     let asked = [("smokes", example("randomized_response")?), ("mood é", example("duchi_mean")?)];
-    let attributes = Attributes::new(scheme, &asked)?;
-    let reports = vec![0; 8 * attributes.report_bytes()]; // zeros are a report of each
-    let (specification, header) = (attributes.to_json().into(), attributes.message_header());
-    let rows = reports.chunks(attributes.report_bytes());
+    of_zeros(scheme.name(), Attributes::new(scheme, &asked)?.into())
+}
+
+/// The labels of that collection.
+pub(crate) const LABELS: [&str; 3] = ["red", "é", "blue"];
+
+/// A vector of a collection that says what it is about.
+fn asked() -> Result<Vector, Error> {
+    let bare = AnyProtocol::from(Protocol::from(OptimizedUnaryEncoding::new(3, 1.0)?));
+    let labelled = bare.with_meaning(&Meaning::Labels(LABELS.map(String::from).into()))?;
+    of_zeros("asked", labelled.with_question("favourite colour \"😀\"")?.with_period("2026-W48")?)
+}
+
+/// A vector with reports of zeros, which are reports of the protocol.
+fn of_zeros(name: &str, protocol: AnyProtocol) -> Result<Vector, Error> {
+    let reports = vec![0; 8 * protocol.report_bytes()];
+    let (specification, header) = (protocol.to_json().into(), protocol.message_header());
+    let rows = reports.chunks(protocol.report_bytes());
     let messages = rows.map(|report| [&header[..], report].concat()).collect();
-    let mut counted = AnyAccumulator::new(attributes.into())?;
+    let mut counted = AnyAccumulator::new(protocol)?;
     counted.add(&reports, reports.len() / 8, 1)?;
     Ok(Vector {
-        name: scheme.name().into(),
+        name: name.into(),
         specification,
         random: vec![],
         memo: vec![],

@@ -18,10 +18,11 @@ use dpnoise_kernels::arith::power_of_two;
 use dpnoise_kernels::memory::{OutOfMemory, collected, room, zeroed};
 use rand_core::TryCryptoRng;
 
+use super::about::FIELDS;
 use super::families::{LIMIT, Protocol};
 use super::json;
 use super::mean::MeanLaw;
-use super::spec;
+use super::spec::{self, Fields};
 use super::values::{ValueKind, Values, check_out};
 use crate::error::Error;
 use crate::rng::{SecureRng, Wiped, fill_bytes};
@@ -91,12 +92,13 @@ impl Scheme {
 pub struct Attributes {
     scheme: Scheme,
     named: Vec<(String, Protocol)>,
-    json: String,
+    /// Names and specifications, as a specification lists them.
+    listed: String,
 }
 
 impl fmt::Debug for Attributes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.json)
+        f.write_str(&self.to_json())
     }
 }
 
@@ -130,7 +132,7 @@ impl Attributes {
             owned.push_str(name);
             named.push((owned, protocol));
         }
-        Ok(Self { scheme, json: to_json(scheme, &named)?, named })
+        Ok(Self { scheme, listed: listed(&named)?, named })
     }
 
     /// Whether a text is, as far as its beginning shows, a specification of several attributes.
@@ -146,7 +148,15 @@ impl Attributes {
     /// [`to_json`](Self::to_json) gave it, or contains an invalid one; [`Error::Parameter`] when the counters of all
     /// attributes together have more than `limit` bytes, and as for [`new`](Self::new).
     pub fn from_json(text: &str, limit: usize) -> Result<Self, Error> {
-        let several = json::several(text, MOST).map_err(|problem| {
+        let (made, _) = Self::read(text)?;
+        spec::check_canonical(text, &made.to_json())?;
+        made.check_limit(limit)?;
+        Ok(made)
+    }
+
+    /// Reads a specification that may be in another form than the canonical one, and the fields that say what it is about.
+    pub(crate) fn read(text: &str) -> Result<(Self, Fields), Error> {
+        let several = json::several(text, MOST, &FIELDS).map_err(|problem| {
             spec::invalid(&format!("that of several attributes must be exactly as to_json gave it: {problem}"))
         })?;
         spec::check_version(several.version)?;
@@ -157,10 +167,7 @@ impl Attributes {
             let protocol = read.map_err(|error| Error::State(format!("attribute {name:?}: {error}")))?;
             attributes.push((name.as_str(), protocol));
         }
-        let made = Self::new(scheme, &attributes)?;
-        spec::check_canonical(text, &made.json)?;
-        made.check_limit(limit)?;
-        Ok(made)
+        Ok((Self::new(scheme, &attributes)?, several.about))
     }
 
     pub(crate) fn check_limit(&self, limit: usize) -> Result<(), Error> {
@@ -200,22 +207,22 @@ impl Attributes {
         self.iter().position(|(known, _)| known == name).ok_or_else(unknown)
     }
 
-    /// The canonical specification.
-    #[must_use]
-    pub fn to_json(&self) -> &str {
-        &self.json
+    /// The protocol of the attribute at a position.
+    pub(crate) fn at(&self, position: usize) -> &Protocol {
+        &self.named[position].1
     }
 
-    /// The first 8 bytes of the SHA-256 of the canonical specification.
+    /// The canonical specification of how reports are made, whatever they are about.
     #[must_use]
-    pub fn spec_id(&self) -> [u8; 8] {
-        spec::id(&self.json)
+    pub fn to_json(&self) -> String {
+        self.json_with(vec![])
     }
 
-    /// [`Attributes::spec_id`] in hexadecimal.
-    #[must_use]
-    pub fn spec_id_hex(&self) -> String {
-        format!("{:016x}", u64::from_be_bytes(self.spec_id()))
+    /// The canonical specification with these further fields.
+    pub(crate) fn json_with(&self, further: Fields) -> String {
+        let mut fields = further;
+        fields.push(("attributes", self.listed.clone()));
+        spec::to_json(self.scheme.name(), fields)
     }
 
     /// The number of the scheme in messages.
@@ -301,9 +308,9 @@ impl Attributes {
     }
 }
 
-/// The canonical specification: sorted keys, no spaces, ASCII.
-fn to_json(scheme: Scheme, named: &[(String, Protocol)]) -> Result<String, Error> {
-    let mut json = String::from("{\"attributes\":[");
+/// Names and specifications as a specification lists them, in ASCII.
+fn listed(named: &[(String, Protocol)]) -> Result<String, Error> {
+    let mut json = String::from("[");
     for (i, (name, protocol)) in named.iter().enumerate() {
         json.push_str(if i == 0 { "[" } else { ",[" });
         json::write_text(&mut json, name)?;
@@ -311,7 +318,7 @@ fn to_json(scheme: Scheme, named: &[(String, Protocol)]) -> Result<String, Error
         json::write_text(&mut json, &protocol.to_json())?;
         json.push(']');
     }
-    json.extend(["],\"protocol\":\"", scheme.name(), "\",\"version\":", &spec::VERSION.to_string(), "}"]);
+    json.push(']');
     Ok(json)
 }
 
@@ -604,14 +611,14 @@ mod tests {
             ("a", RandomizedResponse::coin_flips().into()),
             ("é\\\n😀", UnaryEncoding::new(3, 0.75, 0.25).unwrap().into()),
         ];
-        let json = Attributes::new(Scheme::Split, &asked).unwrap().json;
+        let json = Attributes::new(Scheme::Split, &asked).unwrap().to_json();
         assert!(json.is_ascii());
-        assert_eq!(Attributes::from_json(&json, usize::MAX).unwrap().json, json);
+        assert_eq!(Attributes::from_json(&json, usize::MAX).unwrap().to_json(), json);
         for i in 0..json.len() {
             for other in [" ", "", "0", "\"", "\\", "}"] {
                 let changed = format!("{}{other}{}", &json[..i], &json[i + 1..]);
                 let read = Attributes::from_json(&changed, usize::MAX);
-                assert!(read.is_err() || read.unwrap().json == changed, "{changed}");
+                assert!(read.is_err() || read.unwrap().to_json() == changed, "{changed}");
             }
         }
     }

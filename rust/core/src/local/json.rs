@@ -1,7 +1,8 @@
-//! JSON as specifications have it: an object whose fields are numbers and texts without escapes.
+//! JSON as specifications have it, an object whose fields are numbers and texts; and as documents have it, which other
+//! programs may write again.
 //!
-//! Whether a text is in the one canonical form is checked by writing it again, so the reader need not be strict about
-//! zeros, order and white space. It reads less than JSON, and small clients need no more.
+//! Whether a specification is in the one canonical form is checked by writing it again, so the reader need not be strict
+//! about zeros, order and white space. It reads less than JSON, and small clients need no more.
 
 use core::fmt;
 use core::str::Chars;
@@ -47,11 +48,11 @@ impl fmt::Display for Value {
 }
 
 /// A value that was read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item<'a> {
     /// A finite number, as it was written.
     Number(&'a str),
-    Text(&'a str),
+    Text(String),
 }
 
 /// The fields of an object in their order, or what is wrong with it.
@@ -66,8 +67,8 @@ pub(crate) fn fields(text: &str) -> Result<Vec<(&str, Item<'_>)>, &'static str> 
         if !reader.takes(':') {
             return Err("a colon is missing");
         }
-        let item = reader.text().map(Item::Text).or_else(|| reader.number().map(Item::Number));
-        fields.push((name, item.ok_or("a value is neither a number nor a text without escapes")?));
+        let item = reader.escaped_text().map(Item::Text).or_else(|| reader.number().map(Item::Number));
+        fields.push((name, item.ok_or("a value is neither a number nor a text")?));
         if reader.takes('}') {
             break;
         }
@@ -83,12 +84,15 @@ pub(crate) fn fields(text: &str) -> Result<Vec<(&str, Item<'_>)>, &'static str> 
 pub(crate) struct Several<'a> {
     /// Names and specifications.
     pub(crate) attributes: Vec<(String, String)>,
+    /// What it is about: these fields and their texts.
+    pub(crate) about: Vec<(&'static str, String)>,
     pub(crate) protocol: &'a str,
     pub(crate) version: u64,
 }
 
-/// The fields of a specification of at most so many attributes, or what it should have been.
-pub(crate) fn several(text: &str, most: usize) -> Result<Several<'_>, &'static str> {
+/// The fields of a specification of at most so many attributes, with texts as these further fields, or what it should
+/// have been.
+pub(crate) fn several<'a>(text: &'a str, most: usize, known: &[&'static str]) -> Result<Several<'a>, &'static str> {
     let mut reader = Reader(text);
     let mut read = || {
         reader.takes('{').then_some(())?;
@@ -107,17 +111,53 @@ pub(crate) fn several(text: &str, most: usize) -> Result<Several<'_>, &'static s
             }
             reader.takes(',').then_some(())?;
         }
-        reader.takes(',').then_some(())?;
-        reader.is_named("protocol")?;
-        let protocol = reader.text()?;
-        reader.takes(',').then_some(())?;
-        reader.is_named("version")?;
-        let version = reader.number()?.parse().ok()?;
+        let (mut about, mut protocol) = (vec![], None);
+        let version = loop {
+            reader.takes(',').then_some(())?;
+            match reader.text()? {
+                "version" => break reader.takes(':').then(|| reader.number())??.parse().ok()?,
+                "protocol" => protocol = Some(reader.takes(':').then(|| reader.text())??),
+                name => {
+                    let &known = known.iter().find(|&&known| known == name)?;
+                    about.push((known, reader.takes(':').then(|| reader.escaped_text())??));
+                }
+            }
+        };
         reader.takes('}').then_some(())?;
         reader.skip_space();
-        reader.0.is_empty().then_some(Several { attributes, protocol, version })
+        reader.0.is_empty().then_some(Several { attributes, about, protocol: protocol?, version })
     };
     read().ok_or("an object of at most 256 pairs of texts as its \"attributes\", a \"protocol\" and a \"version\"")
+}
+
+/// A document: a value that other programs may write in any form of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json {
+    Number(f64),
+    Text(String),
+    List(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+/// Why a text is no document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Form(&'static str),
+    Memory,
+}
+
+impl From<OutOfMemory> for Problem {
+    fn from(_: OutOfMemory) -> Self {
+        Self::Memory
+    }
+}
+
+/// A document of texts and numbers in objects and lists, three of them in one another at most.
+pub(crate) fn document(text: &str) -> Result<Json, Problem> {
+    let mut reader = Reader(text);
+    let read = reader.value(3)?;
+    reader.skip_space();
+    if reader.0.is_empty() { Ok(read) } else { Err(Problem::Form("trailing characters")) }
 }
 
 /// Appends a text in quotation marks, in ASCII.
@@ -172,6 +212,63 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
+    /// Reads a value with at most so many objects and lists in one another.
+    fn value(&mut self, depth: u32) -> Result<Json, Problem> {
+        self.skip_space();
+        if depth == 0 && self.0.starts_with(['{', '[']) {
+            return Err(Problem::Form("it has too many objects and lists in one another"));
+        }
+        if self.takes('{') {
+            return self
+                .items('}', |reader| {
+                    let name = reader.document_text()?;
+                    let colon = reader.takes(':').then_some(()).ok_or(Problem::Form("a colon is missing"));
+                    colon.and_then(|()| Ok((name, reader.value(depth - 1)?)))
+                })
+                .map(Json::Object);
+        }
+        if self.takes('[') {
+            return self.items(']', |reader| reader.value(depth - 1)).map(Json::List);
+        }
+        match self.number() {
+            Some(number) => number.parse().map(Json::Number).map_err(|_| Problem::Form("a number is missing")),
+            None => self.document_text().map(Json::Text),
+        }
+    }
+
+    /// Reads what stands between commas up to this end.
+    fn items<T>(&mut self, end: char, read: impl Fn(&mut Self) -> Result<T, Problem>) -> Result<Vec<T>, Problem> {
+        let mut items = vec![];
+        while !self.takes(end) {
+            if !items.is_empty() && !self.takes(',') {
+                return Err(Problem::Form("a comma or an end is missing"));
+            }
+            items.try_reserve(1).map_err(|_| OutOfMemory)?;
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Reads a text of any length.
+    fn document_text(&mut self) -> Result<String, Problem> {
+        let mut text = String::new();
+        text.try_reserve_exact(self.length()).map_err(|_| OutOfMemory)?;
+        let read = self.unescape(&mut text);
+        read.map(|()| text).ok_or(Problem::Form("a value is neither a text, a number, a list nor an object"))
+    }
+
+    /// The bytes up to the next quotation mark that no backslash escapes: the text in front of it is no longer.
+    fn length(&mut self) -> usize {
+        self.skip_space();
+        let mut escaped = false;
+        let text = self.0.bytes().skip(1).take_while(|&byte| {
+            let ends = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            !ends
+        });
+        text.count()
+    }
+
     /// Reads this name and a colon.
     fn is_named(&mut self, name: &str) -> Option<()> {
         (self.text()? == name && self.takes(':')).then_some(())
@@ -179,21 +276,28 @@ impl<'a> Reader<'a> {
 
     /// Reads a text in which characters may be escaped.
     fn escaped_text(&mut self) -> Option<String> {
+        let mut text = String::new();
+        self.unescape(&mut text).map(|()| text)
+    }
+
+    /// Reads such a text to the end of another one.
+    fn unescape(&mut self, text: &mut String) -> Option<()> {
         self.skip_space();
         let mut rest = self.0.strip_prefix('"')?.chars();
-        let mut text = String::new();
         loop {
             match rest.next()? {
                 '"' => break,
                 '\\' => match rest.next()? {
                     'u' => text.push(escaped(&mut rest)?),
+                    '/' => text.push('/'), // which is never written like that
                     letter => text.push(ESCAPES.iter().find(|escape| escape.0 == letter)?.1),
                 },
+                '\0'..' ' => return None,
                 character => text.push(character),
             }
         }
         self.0 = rest.as_str();
-        Some(text)
+        Some(())
     }
 
     fn number(&mut self) -> Option<&'a str> {
@@ -254,14 +358,18 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_serde_json_reads() {
-        for text in [r#"{"a":1,"b":"x y","é":-2.5e-3}"#, "\r\n { \"a\" :\t1 , \"a\" : \"\" } \n", r#"{"a":1E5,"":0.0}"#]
-        {
+        for text in [
+            r#"{"a":1,"b":"x y","é":-2.5e-3}"#,
+            "\r\n { \"a\" :\t1 , \"a\" : \"\" } \n",
+            r#"{"a":1E5,"":0.0}"#,
+            r#"{"a":"\u0041\/\"\\\ud83d\ude00"}"#,
+        ] {
             let read = fields(text).unwrap();
             let expected: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).unwrap();
             for (name, value) in &expected {
                 let (_, item) = read.iter().rev().find(|field| field.0 == name).unwrap();
-                match *item {
-                    Item::Text(text) => assert_eq!(Some(text), value.as_str()),
+                match item {
+                    Item::Text(text) => assert_eq!(Some(text.as_str()), value.as_str()),
                     Item::Number(number) => assert_eq!(number.parse::<f64>().ok(), value.as_f64()),
                 }
             }
@@ -270,7 +378,7 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused_with_a_reason() {
-        let value = "a value is neither a number nor a text without escapes";
+        let value = "a value is neither a number nor a text";
         for (text, problem) in [
             ("", "it does not begin with {"),
             ("[]", "it does not begin with {"),
@@ -283,7 +391,9 @@ mod tests {
             ("{\"a\"", "a colon is missing"),
             ("{\"a\":", value),
             ("{\"a\":\"x", value),
-            ("{\"a\":\"\\u0041\"}", value),
+            ("{\"a\":\"\\x41\"}", value),
+            ("{\"a\":\"\\ud800\"}", value),
+            ("{\"a\":\"\n\"}", value),
             ("{\"a\":[1]}", value),
             ("{\"a\":{}}", value),
             ("{\"a\":true}", value),
@@ -304,6 +414,43 @@ mod tests {
             ("{\"a\":1} é", "trailing characters"),
         ] {
             assert_eq!(fields(text).unwrap_err(), problem, "{text}");
+        }
+    }
+
+    #[test]
+    fn documents_are_read_as_serde_json_reads_them() {
+        fn plain(read: Json) -> serde_json::Value {
+            match read {
+                Json::Number(number) => number.into(),
+                Json::Text(text) => text.into(),
+                Json::List(items) => items.into_iter().map(plain).collect(),
+                Json::Object(fields) => fields.into_iter().map(|(name, value)| (name, plain(value))).collect(),
+            }
+        }
+        let right =
+            [r#"{ "a" : ["\"é\u00e9\/\n", "", []] , "b":{"c":["x"],"d":{}}}"#, "[1.5, 2e1]", "\"\"", "-1e3", " {} "];
+        for text in right {
+            let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(plain(document(text).unwrap()), expected, "{text}");
+        }
+        for i in 0..right[0].len() {
+            for other in ["", ",", "\"", "\\", "}", "]", "\n", "["] {
+                let (Some(before), Some(after)) = (right[0].get(..i), right[0].get(i + 1..)) else { continue };
+                let changed = format!("{before}{other}{after}");
+                if let Ok(read) = document(&changed) {
+                    assert_eq!(Some(plain(read)), serde_json::from_str(&changed).ok(), "{changed}");
+                }
+            }
+        }
+        for (text, problem) in [
+            ("", "a value is neither a text, a number, a list nor an object"),
+            ("[[[[]]]]", "it has too many objects and lists in one another"),
+            ("[1 2]", "a comma or an end is missing"),
+            ("[1,]", "a value is neither a text, a number, a list nor an object"),
+            ("{\"a\"}", "a colon is missing"),
+            ("[] x", "trailing characters"),
+        ] {
+            assert_eq!(document(text), Err(Problem::Form(problem)), "{text}");
         }
     }
 }

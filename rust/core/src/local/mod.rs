@@ -11,7 +11,7 @@
 //! | `estimate` | unbiased counts and their standard errors | |
 //! | `normal` | how many standard errors an interval extends | |
 //! | `range` | counts of ranges of ordered values, by least squares over a tree | |
-//! | `memo` | what devices keep between reports: one secret per person | |
+//! | `memo` | what devices keep between reports: one secret per person, and how questions were answered | |
 //! | `chance` | exact probabilities, and the samplers that use them | `spec`, `parameters`, `estimate` |
 //! | `derivation` | random words derived from people's secrets | `chance`, `memo` |
 //! | `values` | the values that reports are made of | `chance`, `memo` |
@@ -21,6 +21,8 @@
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each, and all of them as one type, a line each | those above |
 //! | `attributes` | several attributes of each person in one report | those above |
+//! | `about` | what reports are about: labels, question, period | `json`, `spec`, `families` |
+//! | `any_protocol` | what is announced: a protocol of one attribute or of several, and what it is about | those above |
 //! | `collect` | the collector's counters, their serialised form, and messages | those above |
 //!
 //! ```
@@ -39,15 +41,20 @@
 //! For repeated questions, each person keeps a secret:
 //!
 //! ```
-//! use dpnoise_core::local::{ClientMemo, LongitudinalUnaryEncoding, Permanent, Protocol, Remembering, Values};
+//! use dpnoise_core::local::{
+//!     AnyProtocol, ClientMemo, LongitudinalUnaryEncoding, Permanent, Protocol, Remembering, Values,
+//! };
 //! let protocol = Protocol::from(LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized)?);
 //! let memo = ClientMemo::generate(2)?; // what their devices keep
+//! AnyProtocol::from(protocol).answer_with(&memo, "favourite colour")?; // and with no other protocol
 //! let (today, mut reports) = ([3, 14], [0; 4]);
 //! let people = Remembering { values: &today, secrets: memo.secrets(), question: "favourite colour" };
 //! protocol.perturb(Values::Remembering(people), &mut reports, 1)?;
 //! # Ok::<(), dpnoise_core::Error>(())
 //! ```
 
+mod about;
+mod any_protocol;
 mod attributes;
 mod chance;
 mod collect;
@@ -65,13 +72,15 @@ mod reports;
 mod spec;
 mod values;
 
+pub use about::Meaning;
+pub use any_protocol::{AnyProtocol, Randomiser};
 pub use attributes::{Attributes, Scheme};
 pub use chance::bit_flip::{BitFlip, Neighbours};
 pub use chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MIN_EPSILON};
 pub use chance::mixture::Mixture;
 pub use chance::two_rounds::{TwoFlips, TwoMixtures};
 pub use chance::window::Window;
-pub use collect::{Accumulator, AnyAccumulator, AnyProtocol, AttributesAccumulator};
+pub use collect::{Accumulator, AnyAccumulator, AttributesAccumulator};
 pub use density::DensityEstimate;
 pub use estimate::{Estimate, HeavyHitters, Law, Support};
 pub use families::*;

@@ -39,9 +39,12 @@ pub(crate) fn check_k(k: u64) -> Result<u32, Error> {
     }
 }
 
-/// The canonical specification of the protocol of this name with these parameters.
-pub(crate) fn to_json(protocol: &str, parameters: Vec<Field>) -> String {
-    let mut fields: Vec<String> = parameters.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+/// Fields of a specification by their names, as JSON or as the texts that they are.
+pub(crate) type Fields = Vec<(&'static str, String)>;
+
+/// The canonical specification of the protocol of this name with these other fields.
+pub(crate) fn to_json(protocol: &str, fields: Fields) -> String {
+    let mut fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     fields.extend([format!("\"protocol\":\"{protocol}\""), format!("\"version\":{VERSION}")]);
     fields.sort_unstable(); // as the names are: the quotation mark after them is less than what is in them
     format!("{{{}}}", fields.join(","))
@@ -83,13 +86,27 @@ impl<'a> Given<'a> {
         Ok(given)
     }
 
-    fn field(&self, name: &str) -> Result<Item<'a>, Error> {
+    /// Takes the fields of these names out, with their texts.
+    pub(crate) fn take(&mut self, names: &[&'static str]) -> Result<Fields, Error> {
+        let mut taken = vec![];
+        for &name in names {
+            while let Some(position) = self.0.iter().position(|field| field.0 == name) {
+                match self.0.remove(position).1 {
+                    Item::Text(text) => taken.push((name, text)),
+                    Item::Number(_) => return Err(invalid(&format!("the field {name:?} is not text"))),
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    fn field(&self, name: &str) -> Result<&Item<'a>, Error> {
         let found = self.0.iter().rev().find(|field| field.0 == name); // the last one, as other readers take
-        found.map(|field| field.1).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
+        found.map(|field| &field.1).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
     }
 
     /// The name of the protocol.
-    pub(crate) fn protocol(&self) -> Result<&'a str, Error> {
+    pub(crate) fn protocol(&self) -> Result<&str, Error> {
         match self.field("protocol")? {
             Item::Text(name) => Ok(name),
             Item::Number(_) => Err(invalid("the field \"protocol\" is not text")),

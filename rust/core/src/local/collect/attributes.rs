@@ -7,83 +7,9 @@ use dpnoise_kernels::memory::room;
 use super::accumulator::Accumulator;
 use super::message;
 use crate::error::Error;
+use crate::local::any_protocol::{AnyProtocol, Randomiser};
 use crate::local::attributes::{Attributes, Malformed, Scheme};
-use crate::local::families::{Protocol, WRONG_HEADER, WRONG_LENGTH};
-
-/// What is announced: the protocol of one attribute, or several attributes with theirs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AnyProtocol {
-    /// Of one attribute.
-    One(Protocol),
-    /// Of several.
-    Several(Arc<Attributes>),
-}
-
-impl From<Protocol> for AnyProtocol {
-    fn from(protocol: Protocol) -> Self {
-        Self::One(protocol)
-    }
-}
-
-impl From<Attributes> for AnyProtocol {
-    fn from(attributes: Attributes) -> Self {
-        Self::Several(Arc::new(attributes))
-    }
-}
-
-/// An expression on the protocol of one attribute, or on several attributes.
-macro_rules! on_either {
-    ($self:expr, $either:ident => $result:expr) => {
-        match $self {
-            Self::One($either) => $result,
-            Self::Several($either) => $result,
-        }
-    };
-}
-
-impl AnyProtocol {
-    /// Reads a specification of either kind.
-    ///
-    /// # Errors
-    /// As for [`Protocol::from_json`] and [`Attributes::from_json`].
-    pub fn from_json(text: &str, limit: usize) -> Result<Self, Error> {
-        if Attributes::are_in(text) {
-            Attributes::from_json(text, limit).map(Self::from)
-        } else {
-            Protocol::from_json(text, limit).map(Self::from)
-        }
-    }
-
-    /// The epsilon of the guarantee, rounded up.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        on_either!(self, either => either.epsilon())
-    }
-
-    /// The delta of the guarantee, rounded up.
-    #[must_use]
-    pub fn delta(&self) -> f64 {
-        on_either!(self, either => either.delta())
-    }
-
-    /// The bytes of a report.
-    #[must_use]
-    pub fn report_bytes(&self) -> usize {
-        on_either!(self, either => either.report_bytes())
-    }
-
-    /// The bytes of a collector's counters.
-    #[must_use]
-    pub fn counter_bytes(&self) -> usize {
-        on_either!(self, either => either.counter_bytes())
-    }
-
-    /// The header of a message: everything before the report.
-    #[must_use]
-    pub fn message_header(&self) -> [u8; 12] {
-        on_either!(self, either => either.message_header())
-    }
-}
+use crate::local::families::{WRONG_HEADER, WRONG_LENGTH};
 
 /// Why reports on several attributes are rejected before any of their protocols sees them.
 const REASONS: [&str; 4] = ["unknown attribute", "padding set", WRONG_LENGTH, WRONG_HEADER];
@@ -135,11 +61,8 @@ impl AttributesAccumulator {
         self.merge(&added)
     }
 
+    /// Adds the counts of `other`, which is of the same attributes.
     fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        if self.attributes != other.attributes {
-            let (own, others) = (self.attributes.to_json(), other.attributes.to_json());
-            return Err(Error::State(format!("cannot merge states of other attributes: {own}, and {others}")));
-        }
         for (part, other) in self.parts.iter().zip(&other.parts) {
             part.total_with(other.total())?;
         }
@@ -203,11 +126,21 @@ impl AttributesAccumulator {
 
 /// Counts reports of what was announced, of either kind.
 #[derive(Debug, PartialEq)]
-pub enum AnyAccumulator {
-    /// Of one attribute.
+pub struct AnyAccumulator {
+    pub(super) protocol: AnyProtocol,
+    pub(super) counted: Counted,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Counted {
     One(Accumulator),
-    /// Of several.
     Several(AttributesAccumulator),
+}
+
+impl From<Accumulator> for AnyAccumulator {
+    fn from(counted: Accumulator) -> Self {
+        Self { protocol: (*counted.protocol()).into(), counted: Counted::One(counted) }
+    }
 }
 
 impl AnyAccumulator {
@@ -216,10 +149,11 @@ impl AnyAccumulator {
     /// # Errors
     /// [`Error::Allocation`] when there is no memory for the counters.
     pub fn new(protocol: AnyProtocol) -> Result<Self, Error> {
-        match protocol {
-            AnyProtocol::One(protocol) => Accumulator::new(protocol).map(Self::One),
-            AnyProtocol::Several(attributes) => AttributesAccumulator::new(attributes).map(Self::Several),
-        }
+        let counted = match protocol.randomiser() {
+            Randomiser::One(one) => Accumulator::new(*one).map(Counted::One)?,
+            Randomiser::Several(several) => AttributesAccumulator::new(Arc::clone(several)).map(Counted::Several)?,
+        };
+        Ok(Self { protocol, counted })
     }
 
     /// A copy.
@@ -227,44 +161,42 @@ impl AnyAccumulator {
     /// # Errors
     /// [`Error::Allocation`].
     pub fn copy(&self) -> Result<Self, Error> {
-        match self {
-            Self::One(counted) => counted.copy().map(Self::One),
-            Self::Several(counted) => counted.copy().map(Self::Several),
-        }
+        let counted = match &self.counted {
+            Counted::One(counted) => counted.copy().map(Counted::One)?,
+            Counted::Several(counted) => counted.copy().map(Counted::Several)?,
+        };
+        Ok(Self { protocol: self.protocol.clone(), counted })
     }
 
     /// What was announced.
     #[must_use]
-    pub fn protocol(&self) -> AnyProtocol {
-        match self {
-            Self::One(counted) => (*counted.protocol()).into(),
-            Self::Several(counted) => AnyProtocol::Several(Arc::clone(&counted.attributes)),
-        }
+    pub fn protocol(&self) -> &AnyProtocol {
+        &self.protocol
     }
 
     /// The counters of one attribute; `None` for those of several.
     #[must_use]
     pub fn one(&self) -> Option<&Accumulator> {
-        match self {
-            Self::One(counted) => Some(counted),
-            Self::Several(_) => None,
+        match &self.counted {
+            Counted::One(counted) => Some(counted),
+            Counted::Several(_) => None,
         }
     }
 
     /// The same, to be changed.
     pub fn one_mut(&mut self) -> Option<&mut Accumulator> {
-        match self {
-            Self::One(counted) => Some(counted),
-            Self::Several(_) => None,
+        match &mut self.counted {
+            Counted::One(counted) => Some(counted),
+            Counted::Several(_) => None,
         }
     }
 
     /// Those of several attributes.
     #[must_use]
     pub fn several(&self) -> Option<&AttributesAccumulator> {
-        match self {
-            Self::One(_) => None,
-            Self::Several(counted) => Some(counted),
+        match &self.counted {
+            Counted::One(_) => None,
+            Counted::Several(counted) => Some(counted),
         }
     }
 
@@ -277,9 +209,9 @@ impl AnyAccumulator {
     /// # Errors
     /// As for [`Accumulator::add`]. Then nothing has been added.
     pub fn add(&mut self, reports: &[u8], row_bytes: usize, threads: usize) -> Result<(), Error> {
-        match self {
-            Self::One(counted) => counted.add(reports, row_bytes, threads),
-            Self::Several(counted) => counted.add(reports, row_bytes, threads, [0; 2]),
+        match &mut self.counted {
+            Counted::One(counted) => counted.add(reports, row_bytes, threads),
+            Counted::Several(counted) => counted.add(reports, row_bytes, threads, [0; 2]),
         }
     }
 
@@ -287,13 +219,14 @@ impl AnyAccumulator {
     /// accumulator of their own, may end in between.
     #[must_use]
     pub fn piece(&self, rows: usize) -> usize {
-        match self {
-            Self::One(counted) => counted.piece(rows),
-            Self::Several(counted) => counted.parts.iter().map(|part| part.piece(rows)).min().unwrap_or(rows),
+        match &self.counted {
+            Counted::One(counted) => counted.piece(rows),
+            Counted::Several(counted) => counted.parts.iter().map(|part| part.piece(rows)).min().unwrap_or(rows),
         }
     }
 
-    /// Adds reports that come as messages, as [`Accumulator::add_messages`] does.
+    /// Adds reports that come as messages. A message that is not of this specification is counted as rejected: for a wrong
+    /// header, such as that of reports about something else, or a wrong length.
     ///
     /// # Errors
     /// As for [`Accumulator::add`]. Then nothing has been added.
@@ -302,13 +235,11 @@ impl AnyAccumulator {
         messages: impl IntoIterator<Item = &'a [u8]>,
         threads: usize,
     ) -> Result<(), Error> {
-        match self {
-            Self::One(counted) => counted.add_messages(messages, threads),
-            Self::Several(counted) => {
-                let (header, width) = (counted.attributes.message_header(), counted.attributes.report_bytes());
-                let (reports, wrong) = message::reports(messages, header, width)?;
-                counted.add(&reports, width, threads, wrong)
-            }
+        let (header, width) = (self.protocol.message_header(), self.protocol.report_bytes());
+        let (reports, wrong) = message::reports(messages, header, width)?;
+        match &mut self.counted {
+            Counted::One(counted) => counted.add_received(&reports, wrong, threads),
+            Counted::Several(counted) => counted.add(&reports, width, threads, wrong),
         }
     }
 
@@ -318,9 +249,10 @@ impl AnyAccumulator {
     /// [`Error::State`] when `other` is of another specification, or there would be more than 2^64 - 1 reports. Then
     /// nothing has been added.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        match (self, other) {
-            (Self::One(counted), Self::One(other)) => counted.merge(other),
-            (Self::Several(counted), Self::Several(other)) => counted.merge(other),
+        self.protocol.check_same(&other.protocol, "other")?;
+        match (&mut self.counted, &other.counted) {
+            (Counted::One(counted), Counted::One(other)) => counted.merge(other),
+            (Counted::Several(counted), Counted::Several(other)) => counted.merge(other),
             _ => Err(Error::State("cannot merge states of one attribute and of several".into())),
         }
     }
@@ -328,7 +260,10 @@ impl AnyAccumulator {
     /// The number of reports counted, of [`Scheme::Split`] also those with malformed parts.
     #[must_use]
     pub fn n(&self) -> u64 {
-        on_either!(self, counted => counted.n())
+        match &self.counted {
+            Counted::One(counted) => counted.n(),
+            Counted::Several(counted) => counted.n(),
+        }
     }
 
     /// The number of reports rejected, of [`Scheme::Split`] of parts.
@@ -340,17 +275,9 @@ impl AnyAccumulator {
     /// The number of reports rejected, by reason; reasons that did not occur are left out.
     #[must_use]
     pub fn rejected_reasons(&self) -> Vec<(&'static str, u64)> {
-        match self {
-            Self::One(counted) => counted.rejected_reasons().collect(),
-            Self::Several(counted) => counted.rejected_reasons(),
+        match &self.counted {
+            Counted::One(counted) => counted.rejected_reasons().collect(),
+            Counted::Several(counted) => counted.rejected_reasons(),
         }
-    }
-
-    /// The state as bytes.
-    ///
-    /// # Errors
-    /// [`Error::Allocation`].
-    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        on_either!(self, counted => counted.to_bytes())
     }
 }

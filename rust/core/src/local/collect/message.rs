@@ -5,7 +5,7 @@
 //! | 2 | `DP` |
 //! | 1 | version: 1 |
 //! | 1 | the protocol's kind, its number in `families`; of several attributes 128 or 129 |
-//! | 8 | the id of its specification, as [`Protocol::spec_id`] gives it |
+//! | 8 | the id of its specification, as [`AnyProtocol::spec_id`] gives it |
 //! | `report_bytes` | the report |
 //!
 //! In bulk, where all reports are of one protocol, they are kept without headers, as a matrix or a column.
@@ -14,7 +14,7 @@ use dpnoise_kernels::memory::OutOfMemory;
 
 use super::accumulator::Accumulator;
 use crate::error::Error;
-use crate::local::attributes::Attributes;
+use crate::local::any_protocol::AnyProtocol;
 use crate::local::families::{Protocol, WRONG_HEADER, WRONG_LENGTH};
 
 const MAGIC: [u8; 2] = *b"DP";
@@ -31,7 +31,7 @@ impl Protocol {
     }
 }
 
-impl Attributes {
+impl AnyProtocol {
     /// The header of a message: everything before the report.
     #[must_use]
     pub fn message_header(&self) -> [u8; HEADER_BYTES] {
@@ -75,13 +75,17 @@ impl Accumulator {
         messages: impl IntoIterator<Item = &'a [u8]>,
         threads: usize,
     ) -> Result<(), Error> {
-        let width = self.protocol().report_bytes();
-        let (reports, wrong) = reports(messages, self.protocol().message_header(), width)?;
+        let (reports, wrong) = reports(messages, self.protocol().message_header(), self.protocol().report_bytes())?;
+        self.add_received(&reports, wrong, threads)
+    }
+
+    /// Adds reports that came as messages, and as many as had a wrong length or header.
+    pub(super) fn add_received(&mut self, reports: &[u8], wrong: [u64; 2], threads: usize) -> Result<(), Error> {
         let mut part = Self::new(*self.protocol())?;
         for (reason, count) in [WRONG_LENGTH, WRONG_HEADER].into_iter().zip(wrong) {
             part.reject(reason, count)?;
         }
-        part.add(&reports, width, threads)?;
+        part.add(reports, self.protocol().report_bytes(), threads)?;
         self.merge(&part)
     }
 }

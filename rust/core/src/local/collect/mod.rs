@@ -13,4 +13,4 @@ mod message;
 mod state;
 
 pub use accumulator::Accumulator;
-pub use attributes::{AnyAccumulator, AnyProtocol, AttributesAccumulator};
+pub use attributes::{AnyAccumulator, AttributesAccumulator};

@@ -9,7 +9,7 @@
 //! | 8 | length of the whole state in bytes |
 //! | 4 | length L of the specification |
 //! | L | the canonical specification, JSON in UTF-8 |
-//! | 8 | its id, as [`Protocol::spec_id`] gives it |
+//! | 8 | its id, as [`AnyProtocol::spec_id`] gives it |
 //! | 8 | n, the number of reports counted |
 //! | 4 | number R of reasons for rejection: 4 |
 //! | 8 R | the number of reports rejected for each, in the order of [`Protocol::rejection_reasons`] |
@@ -22,11 +22,14 @@
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum detects accidental damage; it
 //! does not protect against deliberate changes.
 
+use std::sync::Arc;
+
 use dpnoise_kernels::memory::{collected, room};
 
 use super::accumulator::Accumulator;
-use super::attributes::{AnyAccumulator, AttributesAccumulator};
+use super::attributes::{AnyAccumulator, AttributesAccumulator, Counted};
 use crate::error::Error;
+use crate::local::any_protocol::{AnyProtocol, Randomiser};
 use crate::local::attributes::Attributes;
 use crate::local::families::{LIMIT, Protocol};
 use crate::local::json;
@@ -43,10 +46,14 @@ impl Accumulator {
     /// # Errors
     /// [`Error::State`] for the counters of one of several attributes; [`Error::Allocation`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.state(&self.protocol.to_json())
+    }
+
+    /// The state of a collection with this specification.
+    fn state(&self, spec: &str) -> Result<Vec<u8>, Error> {
         self.check_whole()?;
-        let spec = self.protocol.to_json();
         let counts = 8 + 4 + 8 * (self.rejected.len() + self.counters.len());
-        Kind::One.state(&spec, counts, |bytes| {
+        Kind::One.state(spec, counts, |bytes| {
             bytes.extend(self.n.to_le_bytes());
             bytes.extend((self.rejected.len() as u32).to_le_bytes());
             for number in self.rejected.iter().chain(&self.counters) {
@@ -63,6 +70,11 @@ impl Accumulator {
     pub fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
         let mut body = Reader(Kind::One.body(bytes)?);
         let protocol = body.specification(|json| Protocol::from_json(json, limit))?;
+        Self::read(protocol, body)
+    }
+
+    /// Reads what follows the specification.
+    fn read(protocol: Protocol, mut body: Reader<'_>) -> Result<Self, Error> {
         let n = body.number("number of reports")?;
         let reasons = u32::from_le_bytes(body.array("number of reasons")?);
         let mut rejected = vec![0; protocol.rejection_reasons().len()];
@@ -90,14 +102,14 @@ impl Accumulator {
 }
 
 impl AttributesAccumulator {
-    /// The state as bytes.
-    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+    /// The state of a collection with this specification.
+    fn state(&self, spec: &str) -> Result<Vec<u8>, Error> {
         let mut states = room(self.parts.len())?;
         for part in &self.parts {
             states.push(part.to_bytes()?);
         }
         let counts = 4 + 8 * self.rejected.len() + states.iter().map(Vec::len).sum::<usize>();
-        Kind::Several.state(self.attributes.to_json(), counts, |bytes| {
+        Kind::Several.state(spec, counts, |bytes| {
             bytes.extend((self.rejected.len() as u32).to_le_bytes());
             for number in self.rejected {
                 bytes.extend(number.to_le_bytes());
@@ -108,10 +120,8 @@ impl AttributesAccumulator {
         })
     }
 
-    /// Reads a state back.
-    pub(super) fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
-        let mut body = Reader(Kind::Several.body(bytes)?);
-        let attributes = body.specification(|json| Attributes::from_json(json, limit))?;
+    /// Reads what follows the specification.
+    fn read(attributes: &Arc<Attributes>, mut body: Reader<'_>) -> Result<Self, Error> {
         let (reasons, mut rejected) = (u32::from_le_bytes(body.array("number of reasons")?), [0; 4]);
         if reasons as usize != rejected.len() {
             return Err(damaged(&format!("{reasons} reasons for rejection instead of {}", rejected.len())));
@@ -132,22 +142,40 @@ impl AttributesAccumulator {
         if !body.0.is_empty() {
             return Err(damaged("bytes follow the last attribute"));
         }
-        Ok(Self { attributes: attributes.into(), parts, rejected })
+        Ok(Self { attributes: Arc::clone(attributes), parts, rejected })
     }
 }
 
 impl AnyAccumulator {
+    /// The state as bytes.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        match &self.counted {
+            Counted::One(counted) => counted.state(self.protocol.to_json()),
+            Counted::Several(counted) => counted.state(self.protocol.to_json()),
+        }
+    }
+
     /// Reads a state back.
     ///
     /// # Errors
     /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator;
     /// [`Error::Parameter`] when its counters have more than `limit` bytes; [`Error::Allocation`].
     pub fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
-        if bytes.get(MAGIC.len()) == Some(&(Kind::Several as u8)) {
-            AttributesAccumulator::from_bytes(bytes, limit).map(Self::Several)
-        } else {
-            Accumulator::from_bytes(bytes, limit).map(Self::One)
-        }
+        let of_several = bytes.get(MAGIC.len()) == Some(&(Kind::Several as u8));
+        let kind = if of_several { Kind::Several } else { Kind::One };
+        let mut body = Reader(kind.body(bytes)?);
+        let protocol = body.specification(|json| AnyProtocol::from_specification(json, limit))?;
+        let counted = match (kind, protocol.randomiser()) {
+            (Kind::One, Randomiser::One(one)) => Counted::One(Accumulator::read(*one, body)?),
+            (Kind::Several, Randomiser::Several(several)) => {
+                Counted::Several(AttributesAccumulator::read(several, body)?)
+            }
+            _ => return Err(damaged("its kind is not that of its specification")),
+        };
+        Ok(Self { protocol, counted })
     }
 }
 

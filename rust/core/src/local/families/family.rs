@@ -14,7 +14,7 @@ use crate::local::estimate::{Estimate, HeavyHitters, Law};
 use crate::local::mean::MeanLaw;
 use crate::local::range::RangeEstimate;
 use crate::local::reports::Reports;
-use crate::local::spec::{self, Field, Given};
+use crate::local::spec::{self, Field, Fields, Given};
 use crate::local::values::{Input, ValueKind, Values, check_out};
 use crate::rng::{AnyRng, SecureRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
@@ -176,14 +176,16 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         fields
     }
 
-    /// The canonical specification.
-    fn to_json(&self) -> String {
-        spec::to_json(Self::NAME, self.all_fields())
+    /// The canonical specification with these further fields.
+    fn to_json(&self, further: Fields) -> String {
+        let mut fields = further;
+        fields.extend(self.all_fields().into_iter().map(|(name, value)| (name, value.to_string())));
+        spec::to_json(Self::NAME, fields)
     }
 
     /// What is permanent in the answers to a question.
     fn streams(&self, question: &str) -> Result<Streams, Error> {
-        Streams::new(spec::digest(&self.to_json()), question)
+        Streams::new(spec::digest(&self.to_json(vec![])), question)
     }
 }
 

@@ -30,7 +30,7 @@ use super::estimate::{Estimate, HeavyHitters, Law, Support};
 use super::mean::MeanLaw;
 use super::range::RangeEstimate;
 use super::reports::Reports;
-use super::spec::{self, Given};
+use super::spec::{self, Fields, Given};
 use super::values::{Input, ValueKind, Values};
 use crate::arguments::{self, Argument, Arguments, Parameter};
 use crate::calibration::shuffled_epsilon;
@@ -195,14 +195,18 @@ macro_rules! families {
             /// [`Error::State`] when it is not a specification, contradicts itself or was written again in another
             /// form, [`Error::Parameter`] when a parameter is out of range, or the counters have more bytes.
             pub fn from_json(text: &str, limit: usize) -> Result<Self, Error> {
-                let given = Given::parse(text)?;
-                let protocol = match given.protocol()? {
-                    $(<$family as Family>::NAME => family::read(&given).map(Self::$family)?,)*
-                    other => return Err(spec::unknown(other, &[$(<$family as Family>::NAME),*])),
-                };
+                let protocol = Self::read(&Given::parse(text)?)?;
                 spec::check_canonical(text, &protocol.to_json())?;
                 protocol.check_limit(limit)?;
                 Ok(protocol)
+            }
+
+            /// Reads the fields of a specification that say how reports are made.
+            pub(crate) fn read(given: &Given) -> Result<Self, Error> {
+                match given.protocol()? {
+                    $(<$family as Family>::NAME => family::read(given).map(Self::$family),)*
+                    other => Err(spec::unknown(other, &[$(<$family as Family>::NAME),*])),
+                }
             }
 
             /// The number of the family in messages.
@@ -355,10 +359,15 @@ impl Protocol {
         on_family!(self, family => family.first()).map(|(_, requested)| requested)
     }
 
-    /// The canonical specification.
+    /// The canonical specification of how reports are made, whatever they are about.
     #[must_use]
     pub fn to_json(&self) -> String {
-        on_family!(self, family => family.to_json())
+        self.json_with(vec![])
+    }
+
+    /// The canonical specification with these further fields.
+    pub(crate) fn json_with(&self, further: Fields) -> String {
+        on_family!(self, family => family.to_json(further))
     }
 
     /// The first 8 bytes of the SHA-256 of the canonical specification.
@@ -377,7 +386,11 @@ impl Protocol {
 /// People's devices.
 impl Protocol {
     /// The number of people, once it is checked that these values can be reported on.
-    pub(crate) fn people(&self, values: Values<'_>) -> Result<usize, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Data`] unless all values can be reported on, [`Error::Parameter`] when they are not of the kind that
+    /// [`Protocol::takes`] gives.
+    pub fn people(&self, values: Values<'_>) -> Result<usize, Error> {
         on_family!(self, family => family::people(family, values))
     }
 
@@ -447,7 +460,7 @@ impl Protocol {
         size_of::<u64>() * self.counters()
     }
 
-    fn check_limit(&self, limit: usize) -> Result<(), Error> {
+    pub(crate) fn check_limit(&self, limit: usize) -> Result<(), Error> {
         let bytes = self.counter_bytes();
         if bytes <= limit {
             return Ok(());
