@@ -16,6 +16,10 @@ LIMIT: Final = 1 << 22
 """The most bytes of counters if no limit is given: a table of what they count takes about 60 times as much."""
 
 
+class Elsewhere(InputError):
+    """What is counted for another one of the given specifications."""
+
+
 @dataclass(frozen=True)
 class Agreement:
     """The specification that all files must have; None if the files decide."""
@@ -23,6 +27,8 @@ class Agreement:
     protocol: Announced | None = None
     limit: int = LIMIT
     """The most bytes of counters."""
+    others: tuple[Announced, ...] = ()
+    """Further specifications, whose reports are counted elsewhere."""
 
     def kind_of(self, file: Reports) -> Announced:
         """Return the protocol of a file, or refuse one that cannot be counted or does not agree."""
@@ -32,6 +38,8 @@ class Agreement:
         self.check_limit(protocol, name)
         if self.protocol is None:
             return protocol
+        if protocol.to_json() in [other.to_json() for other in self.others]:
+            raise Elsewhere(f"{name} is of another one of --spec")
         if protocol.to_json() != self.protocol.to_json():
             raise InputError(f"{name} is of another collection than --spec: {protocol!r}, not {self.protocol!r}")
         return self.protocol
@@ -79,9 +87,16 @@ class Agreement:
         return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator())
 
 
-def read_agreement(specification: Path | None, limit: int) -> Agreement:
-    protocol = None if specification is None else read_specification(specification)
-    agreement = Agreement(protocol, limit)
-    if protocol is not None:
-        agreement.check_limit(protocol, "--spec")
-    return agreement
+def read_agreements(specifications: Sequence[Path], limit: int) -> list[Agreement]:
+    """Return what is counted for each of the files of --spec, or for none."""
+    protocols = [read_specification(path) for path in specifications]
+    agreements = [
+        Agreement(protocol, limit, tuple(other for other in protocols if other.to_json() != protocol.to_json()))
+        for protocol in protocols
+    ] or [Agreement(limit=limit)]
+    for agreement in agreements:
+        if agreement.protocol is not None:
+            agreement.check_limit(agreement.protocol, "--spec")
+        if len(agreement.others) < len(agreements) - 1:
+            raise InputError(f"--spec must be of different collections, got {agreement.protocol!r} twice")
+    return agreements

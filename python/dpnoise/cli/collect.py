@@ -1,5 +1,6 @@
 """Counting files of reports: each file entirely or not at all, and no file twice."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,16 +9,17 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+import numpy as np
 import typer
 
 from dpnoise import ParameterError, local
 from dpnoise._display import progress
 from dpnoise._files import NotWritten
 from dpnoise.cli import signals
-from dpnoise.cli.agreement import Agreement
+from dpnoise.cli.agreement import Agreement, Elsewhere
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError
-from dpnoise.cli.reports import open_reports
+from dpnoise.cli.reports import Announced, open_reports
 from dpnoise.cli.sources import STDIN, Hashed, opened, sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.cli.tables import batch_rows
@@ -35,6 +37,8 @@ class Collection:
     repeated: dict[str, str] = field(default_factory=dict)
     """The path under which the same file has been counted already, by the path that was skipped."""
     saved: int = 0
+    strangers: Counter[bytes] = field(default_factory=Counter)
+    """How many messages had another header, by that header."""
 
     def save(self) -> None:
         """Write the state if it has changed; signals are deferred until it is written."""
@@ -100,8 +104,10 @@ def _count(
                 if framing is None or collection.state is None:
                     part = _of_parquet(path, collection.state, agreement, identify, threads, advance)
                 else:
-                    part = _of_messages(path, collection.state, framing, threads, advance)
+                    part = _of_messages(path, collection, collection.state, agreement, framing, threads, advance)
                 _take_in(part, str(path), collection)
+            except Elsewhere:
+                continue
             except (InputError, ParameterError, OSError, MemoryError) as error:
                 collection.failed[str(path)] = _naming(path, error)
             if monotonic() - last_save > _SAVE_SECONDS:
@@ -142,19 +148,36 @@ def _of_parquet(
 
 
 def _of_messages(
-    path: Path, state: State, framing: local.Framing, threads: int | None, advance: Callable[[float], None]
+    path: Path,
+    collection: Collection,
+    state: State,
+    agreement: Agreement,
+    framing: local.Framing,
+    threads: int | None,
+    advance: Callable[[float], None],
 ) -> State:
     protocol = state.accumulator.protocol
     part = State(repr(str(path)), protocol.accumulator())
+    own, *elsewhere = map(_header, (protocol, *agreement.others))
     with opened(path) as file:
         hashed = Hashed(file)
         messages, before = local.read_messages(hashed, framing, protocol), 0
         while batch := list(islice(messages, batch_rows(protocol.report_bytes))):
-            part.accumulator.add_messages(batch, threads=threads)
+            headers = Counter(message[: len(own)] for message in batch)
+            collection.strangers.update({one: count for one, count in headers.items() if one != own})
+            part.accumulator.add_messages([one for one in batch if one[: len(own)] not in elsewhere], threads=threads)
             advance(hashed.length - before)
             before = hashed.length
+    for header in elsewhere:
+        collection.strangers.pop(header, None)
     part.sources[hashed.sha256] = str(path)
     return part
+
+
+def _header(protocol: Announced) -> bytes:
+    """Return what a message begins with."""
+    [message] = protocol.messages(np.zeros((1, protocol.report_bytes), np.uint8))
+    return message[: -protocol.report_bytes]
 
 
 def _take_in(part: State, name: str, collection: Collection) -> None:

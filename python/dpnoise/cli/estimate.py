@@ -11,16 +11,20 @@ from dpnoise import local, plots
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
 from dpnoise.cli import results, tables
-from dpnoise.cli.agreement import LIMIT, read_agreement
+from dpnoise.cli.agreement import LIMIT, Agreement, read_agreements
 from dpnoise.cli.collect import Collection, collected
 from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
-from dpnoise.cli.sources import expand
+from dpnoise.cli.sources import STDIN, expand
 from dpnoise.cli.state import StateFile
 
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
+
+_HEADER_BYTES: Final = 12
+_STRANGERS: Final = 5
+"""How many other specifications of messages are named."""
 
 
 def estimate(
@@ -80,7 +84,12 @@ def estimate(
         ),
     ] = None,
     spec: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Count only reports of this specification: what specify wrote. Several of these options are for "
+            "several collections, each with its estimates.",
+        ),
     ] = None,
     limit: Annotated[
         Any,
@@ -103,10 +112,10 @@ def estimate(
     The protocol of the reports decides which. Counts are in people, and unbiased: those of rare values may be negative.
     Reports are differentially private, and so is all that is computed from them.
 
-    The files must have been made with the same protocol and domain: those of --spec and --domain-file, of the state, or
-    else of most of the files. A malformed report is counted as rejected, with the reason, and does not stop the others.
-    Nor does a file that cannot be used: it is named, all of it is left out, and the exit code is 3. A file whose
-    content has been counted already is named and skipped.
+    The files must be of one specification: that of --spec, of the state, or else of most of the files. A malformed
+    report is counted as rejected, with the reason, and does not stop the others. Nor does a file that cannot be used:
+    it is named, all of it is left out, and the exit code is 3. A file whose content has been counted already is named
+    and skipped.
 
     With --state the counts are kept in a file, also when the run is interrupted. A later run adds to them; without
     REPORTS it only gives the estimates.
@@ -120,9 +129,12 @@ def estimate(
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources, messages is not None)
-    agreement = read_agreement(spec, limit)
+    spec = spec or []
+    agreements = read_agreements(spec, limit)
+    if len(agreements) > 1 and ((output, plot, state) != (None, None, None) or STDIN in files):
+        raise InputError("several of --spec go with files alone, and with no --output, --plot or --state")
     changed = state if sources else None
-    _check_targets(output, plot, state, changed, [*files, *filter(None, (spec,))])
+    _check_targets(output, plot, state, changed, [*files, *spec])
     options = {
         "level": level,
         "simultaneous": simultaneous or None,
@@ -135,45 +147,56 @@ def estimate(
     local.RandomizedResponse.coin_flips().accumulator().estimate(level=0.95 if level is None else level)
 
     kept = None if state is None else StateFile(state)
-    with (
-        nullcontext() if changed is None else locked(changed),
-        collected(files, failed, kept, agreement, messages, threads) as collection,
-    ):
-        _print_problems(collection)
-        counted = collection.state
-        if counted is None or not counted.sources:
-            raise typer.Exit(_NOTHING_USABLE)
-        estimated = results.estimated(counted, options)
-        columns = results.columns_of(estimated, of_ranges)
-        about = {**results.about(estimated, counted, 0.95 if level is None else level), "failed": collection.failed}
-        if plot is not None and (isinstance(estimated, dict) or not {"count", "lower"} <= set(columns)):
-            kind = type(counted.accumulator.protocol).__name__
-            raise InputError(f"--plot draws counts of one column with intervals, which {kind} does not have")
+    records: list[dict[str, Any]] = []
 
-        def show() -> None:
-            if not as_json:
-                results.print_summary(columns, about)
-                return
-            made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
-            run = {"files_added": collection.counted, "repeated": collection.repeated}
-            timed = {**made, **run, "seconds": perf_counter() - started}
-            print(to_json({"command": "estimate", **about, "estimates": tables.records(columns), **timed}))
+    def of_one(agreement: Agreement) -> int:
+        """Count and estimate the reports of one specification, and return an exit code."""
+        with (
+            nullcontext() if changed is None else locked(changed),
+            collected(files, dict(failed), kept, agreement, messages, threads) as collection,
+        ):
+            _print_problems(collection)
+            counted = collection.state
+            if counted is None or not counted.sources:
+                return _NOTHING_USABLE
+            estimated = results.estimated(counted, options)
+            columns = results.columns_of(estimated, of_ranges)
+            about = {**results.about(estimated, counted, 0.95 if level is None else level), "failed": collection.failed}
+            if plot is not None and (isinstance(estimated, dict) or not {"count", "lower"} <= set(columns)):
+                kind = type(counted.accumulator.protocol).__name__
+                raise InputError(f"--plot draws counts of one column with intervals, which {kind} does not have")
 
-        def write() -> None:
-            if output is not None and suffix is not None:
-                with atomic_write(output) as opened:
-                    tables.write_table(opened, suffix, columns, about, "estimates")
+            def show() -> None:
+                if not as_json:
+                    results.print_summary(columns, about)
+                    return
+                made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
+                run = {"files_added": collection.counted, "repeated": collection.repeated}
+                timed = {**made, **run, "seconds": perf_counter() - started}
+                records.append({"command": "estimate", **about, "estimates": tables.records(columns), **timed})
+                if len(agreements) == 1:
+                    print(to_json(records[0]))
 
-        def draw() -> None:
-            if plot is not None:
-                name = f"estimate with {100 * estimated.level:g} % intervals"
-                series = {name: (columns["count"], columns["lower"], columns["upper"])}
-                title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
-                plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
+            def write() -> None:
+                if output is not None and suffix is not None:
+                    with atomic_write(output) as opened:
+                        tables.write_table(opened, suffix, columns, about, "estimates")
 
-        deliver(collection.save, show, write, draw)
-    if collection.failed:
-        raise typer.Exit(_PARTLY_USABLE)
+            def draw() -> None:
+                if plot is not None:
+                    name = f"estimate with {100 * estimated.level:g} % intervals"
+                    series = {name: (columns["count"], columns["lower"], columns["upper"])}
+                    title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
+                    plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
+
+            deliver(collection.save, show, write, draw)
+        return _PARTLY_USABLE if collection.failed else 0
+
+    codes = [of_one(agreement) for agreement in agreements]
+    if as_json and len(agreements) > 1:
+        print(to_json({"command": "estimate", "collections": records}))
+    if any(codes):
+        raise typer.Exit(_NOTHING_USABLE if set(codes) == {_NOTHING_USABLE} else _PARTLY_USABLE)
 
 
 def _check_targets(
@@ -197,5 +220,8 @@ def _print_problems(collection: Collection) -> None:
     failed, state = len(collection.failed), collection.state
     if failed > 1 or (failed and state is not None and state.sources):
         complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")
+    for header, count in collection.strangers.most_common(_STRANGERS):
+        if header.startswith(b"DP\x01") and len(header) == _HEADER_BYTES:
+            note(f"{quantity(count, 'message')} of the specification {header[4:].hex()}, which is not counted here")
     if collection.repeated:
         note(f"counted before, so skipped this time: {listing(list(collection.repeated))}")

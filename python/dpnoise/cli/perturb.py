@@ -117,6 +117,8 @@ def perturb(
     if protocol is not None and (spec, domains, parameters["k"]) == (None, [None], None):
         _refuse_to_guess(PROTOCOLS[protocol])
     schemes = [protocol_of(protocol, spec, parameters, labels) for labels in domains]
+    if not isinstance(schemes[0], local.Protocol):
+        raise InputError("--spec must be of one attribute; several are given by several of --column")
     domains = [getattr(one, "domain", None) for one in schemes]  # a specification may bring its own
     needed = list(map(_kind_of, schemes))
     several = len(columns) > 1 or split

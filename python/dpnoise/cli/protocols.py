@@ -103,7 +103,7 @@ def name_of(protocol: object) -> str:
 
 def protocol_of(
     name: str | None, specification: Path | None, parameters: Mapping[str, Any], labels: Domain | None
-) -> local.Protocol:
+) -> Any:
     """Return the protocol that is given by its name and parameters, or by the file of its specification."""
     if (name is None) == (specification is None):
         raise InputError("give the protocol with either --protocol or --spec")
@@ -112,10 +112,13 @@ def protocol_of(
     others = [parameter for parameter, value in parameters.items() if value is not None]
     if others:
         raise InputError(f"--spec says all of the protocol, so it goes with no {_options(others, 'or')}")
-    protocol = read_specification(specification, labels)
-    if not isinstance(protocol, local.Protocol):
-        raise InputError(f"{str(specification)!r} is of several attributes, which perturb takes from --column alone")
-    return protocol
+    protocol = read_specification(specification)
+    try:
+        return (
+            protocol if labels is None else local.Specification.from_json(protocol.to_json(), domain=labels, limit=None)
+        )
+    except (ParameterError, TypeError):
+        raise InputError(f"the domain must be that of {str(specification)!r}, which is {protocol!r}") from None
 
 
 def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
@@ -139,11 +142,10 @@ def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -
         raise InputError(_in_options(str(error), takes, labels)) from None
 
 
-def read_specification(path: Path, labels: Domain | None = None) -> Any:
+def read_specification(path: Path) -> Any:
     """Read the file of ``--spec``, a specification or a document of any kind, which a collector limits."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return local.Specification.from_json(text, domain=labels, limit=None)
+        return local.Specification.from_json(path.read_text(encoding="utf-8"), limit=None)
     except (ParameterError, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
 

@@ -98,6 +98,8 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
     say(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
+    if named := [about[name] for name in ("question", "period") if name in about]:
+        say(f"about {', '.join(named)}")
     if about["files"] > 1:
         say(quantity(about["files"], "file"))
 
