@@ -23,7 +23,8 @@ _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
-    "specify": "Write the specification of a protocol, which a server announces before it collects.",
+    "specify": "Write the specification of a collection, which a server announces before it collects.",
+    "collection": "Make the folder of a new collection: a question with a list of answers.",
     "perturb": "Randomise a column so that every row is differentially private on its own.",
     "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",

@@ -13,6 +13,7 @@ from dpnoise._files import atomic_write, locked
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import LIMIT, Agreement, read_agreements
 from dpnoise.cli.collect import Collection, collected
+from dpnoise.cli.collection import INBOX, SPECIFICATIONS
 from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
@@ -117,6 +118,8 @@ def estimate(
     it is named, all of it is left out, and the exit code is 3. A file whose content has been counted already is named
     and skipped.
 
+    In a folder that `dpnoise collection` made, no options are needed.
+
     With --state the counts are kept in a file, also when the run is interrupted. A later run adds to them; without
     REPORTS it only gives the estimates.
     """
@@ -125,11 +128,12 @@ def estimate(
     if plot is not None:
         suffix_of(plot, plots.SUFFIXES, "the plot")
         plots.require_matplotlib()
-    sources = sources or []
+    sources, spec = sources or [], spec or []
+    if not (sources or spec or state or messages) and SPECIFICATIONS.is_dir():
+        sources, spec, messages = _of_folder()
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources, messages is not None)
-    spec = spec or []
     agreements = read_agreements(spec, limit)
     if len(agreements) > 1 and ((output, plot, state) != (None, None, None) or STDIN in files):
         raise InputError("several of --spec go with files alone, and with no --output, --plot or --state")
@@ -168,7 +172,7 @@ def estimate(
 
             def show() -> None:
                 if not as_json:
-                    results.print_summary(columns, about)
+                    results.print_summary(columns if counted.accumulator.n or len(agreements) == 1 else {}, about)
                     return
                 made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
                 run = {"files_added": collection.counted, "repeated": collection.repeated}
@@ -197,6 +201,19 @@ def estimate(
         print(to_json({"command": "estimate", "collections": records}))
     if any(codes):
         raise typer.Exit(_NOTHING_USABLE if set(codes) == {_NOTHING_USABLE} else _PARTLY_USABLE)
+
+
+def _of_folder() -> tuple[list[Path], list[Path], local.Framing | None]:
+    """Return the reports, the specifications and the framing of messages of the folder of a collection."""
+    specifications = sorted(SPECIFICATIONS.glob("*.json"))
+    found = {suffix: sorted(INBOX.glob(f"*{suffix}")) for suffix in (".bin", ".parquet")}
+    if not specifications or all(found.values()) or not any(found.values()):
+        numbers = f"{len(specifications)}, {len(found['.bin'])} and {len(found['.parquet'])}"
+        raise InputError(
+            f"the folder of a collection must have documents in {str(SPECIFICATIONS)!r}, as *.json, and in "
+            f"{str(INBOX)!r} either messages, as *.bin, or reports, as *.parquet, got {numbers} of these files"
+        )
+    return [*found[".bin"], *found[".parquet"]], specifications, "length-prefixed" if found[".bin"] else None
 
 
 def _check_targets(

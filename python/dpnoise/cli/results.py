@@ -86,7 +86,19 @@ def about(estimate: Any, state: State, level: float) -> dict[str, Any]:
 
 
 def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
-    """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
+    """Print the largest estimates, if any, how many reports they are made from, and how many were rejected and why."""
+    if columns:
+        _print_columns(columns, about)
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
+    rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
+    say(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
+    if named := [about[name] for name in ("question", "period") if name in about]:
+        say(f"about {', '.join(named)}")
+    if about["files"] > 1:
+        say(quantity(about["files"], "file"))
+
+
+def _print_columns(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
     size = len(next(iter(columns.values())))
     order = list(range(size))
     if next(iter(columns)) == "value":
@@ -95,13 +107,6 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     errors = columns.get("standard_error", [None] * size)
     rows = [[_cell(column[i], errors[i], digits) for column in columns.values()] for i in order[:_SHOWN]]
     print_table(_title(columns, about, len(rows), size), [name.replace("_", " ") for name in columns], rows)
-    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
-    rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    say(f"{quantity(about['n'], 'report')}, {rejected}; {guarantee(about['epsilon'], about['delta'])}")
-    if named := [about[name] for name in ("question", "period") if name in about]:
-        say(f"about {', '.join(named)}")
-    if about["files"] > 1:
-        say(quantity(about["files"], "file"))
 
 
 def _title(columns: Mapping[str, Any], about: Mapping[str, Any], shown: int, size: int) -> str:
