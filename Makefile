@@ -89,7 +89,7 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long tests and the l
 		tests/api/test_any_input.py tests/security/test_hostile_input.py tests/security/test_ledger*.py \
 		tests/security/test_subsample_and_aggregate_privacy.py \
 		--numprocesses $(WORKERS) --dist worksteal --durations=5
-	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
+	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_local_doubt.py tests/api/test_sgd.py tests/test_readme.py \
 		clients/web/tests/test_browser_to_count.py --numprocesses auto --dist worksteal
 	PROPTEST_CASES=2000 $(RUST_TESTS) --test all parameters::
 	$(RUST_TESTS) --test all -- --ignored --nocapture

@@ -28,7 +28,7 @@ types. https://dpnoise.github.io/dpnoise/reference/conventions/ has the details,
 """
 
 from dpnoise import _errors
-from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
+from dpnoise._errors import DoubtfulInputWarning, Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
 from dpnoise._native import __version__, generator, instruction_set
 
 # False. Type checkers assume True, and editors cannot tell; importing typing takes as long as all else.
@@ -39,6 +39,7 @@ __all__ = [
     "BudgetExceeded",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "DoubtfulInputWarning",
     "Error",
     "Exponential",
     "Gaussian",

@@ -13,7 +13,15 @@ TYPE_CHECKING = False  # type checkers assume True; importing typing takes as lo
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Error", "HaltedError", "LedgerError", "NoErrorBound", "ParameterError", "RandomnessError"]
+__all__ = [
+    "DoubtfulInputWarning",
+    "Error",
+    "HaltedError",
+    "LedgerError",
+    "NoErrorBound",
+    "ParameterError",
+    "RandomnessError",
+]
 
 
 class Error(Exception):
@@ -48,6 +56,12 @@ class HaltedError(Error, RuntimeError):
 
 class NoErrorBound(Error):
     """How far answers are off cannot be bounded beforehand. The message says why, and what can be asked instead."""
+
+    __module__ = "dpnoise"
+
+
+class DoubtfulInputWarning(UserWarning):
+    """Honest devices of the protocol did not make all of these reports. They are estimated as they are."""
 
     __module__ = "dpnoise"
 

@@ -37,6 +37,8 @@ from dpnoise import (
 )
 from dpnoise._numbers import real_down
 
+pytestmark = pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")  # reports are made up
+
 REFUSALS = (ParameterError, TypeError, MemoryError, RandomnessError)
 
 FLOATS = st.floats() | st.integers(-1080, 1023).map(lambda exponent: 2.0**exponent if exponent > -1075 else 0.0)

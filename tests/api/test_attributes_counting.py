@@ -14,6 +14,7 @@ from vectors.local_spec import crc32c
 from dpnoise import ParameterError, local
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_malformed_reports_of_sampled_are_counted_by_reason():
     protocol = small()
     good = [[0, 2, 0], [1, 43, 1]]
@@ -29,6 +30,7 @@ def test_malformed_reports_of_sampled_are_counted_by_reason():
     assert found.to_bytes() == before
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_a_malformed_part_of_split_costs_that_part():
     protocol = small(local.Split)
     found = counted(protocol, np.array([[2, 43, 1], [3, 43, 1], [1, 44, 1], [3, 44, 1]], np.uint8))

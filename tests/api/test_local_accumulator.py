@@ -155,6 +155,7 @@ def test_merging_with_itself_doubles():
     assert accumulator.n == 20
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_malformed_reports_are_counted_as_rejected():
     reports = reports_of(PROTOCOL, 100)
     reports[[3, 50, 51], 1] |= 0x80

@@ -103,6 +103,7 @@ def test_every_layout_counts_as_the_rows_do(protocol, kind, container):
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("kind", ["binary", "large", "view"])
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_what_is_no_report_is_rejected_with_the_reason(kind, container):
     reports = reports_of(PROTOCOL, 100)
     good = texts(reports)
@@ -134,6 +135,7 @@ def test_no_rows(kind, container):
     assert counted(PROTOCOL, CONTAINERS[container](pa.array([], TYPES[kind](2)))) == PROTOCOL.accumulator()
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_rejected_reports_are_merged_and_kept_in_the_state():
     total = counted(PROTOCOL, pa.array(MALFORMED, pa.binary()))
     total.merge(local.Accumulator.from_bytes(total.to_bytes()))
@@ -154,6 +156,7 @@ def test_libraries():
     assert counted(PROTOCOL, panda.astype({"report": pd.ArrowDtype(pa.binary())})) == expected
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_boolean_answers():
     answers = np.arange(1000) % 3 == 0
     expected = counted(RESPONSE, answers)
@@ -178,6 +181,7 @@ def test_nothing_is_copied_where_the_layout_allows():
     assert block.ctypes.data not in range(holes.buffers()[1].address, holes.buffers()[1].address + 4)
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_blocks_are_bounded(monkeypatch):
     monkeypatch.setattr(_arrow, "rows_per_block", lambda _bytes: 7)
     reports = reports_of(PROTOCOL, 100)

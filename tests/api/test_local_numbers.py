@@ -249,6 +249,7 @@ def test_a_report_can_be_paid_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "protocol", [*MEANS, local.LaplaceMean(epsilon=1.0), local.GaussianMean(epsilon=1.0, delta=1e-6)], ids=repr
 )
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_equal_reports_do_not_look_certain(protocol: local.MeanProtocol) -> None:
     least = least_variance(protocol)
     assert 0 < least <= min(protocol.variance(1, x) for x in np.linspace(-1, 1, 201)) * (1 + 1e-9)
@@ -258,6 +259,7 @@ def test_equal_reports_do_not_look_certain(protocol: local.MeanProtocol) -> None
             assert found.standard_error >= math.sqrt(least / n) * (1 - 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_what_rounding_makes_negative_is_no_error() -> None:
     protocol = local.PiecewiseMean(epsilon=4.0)
     collected = protocol.accumulator()
@@ -275,6 +277,7 @@ def test_one_report_does_not_look_certain() -> None:
     assert found.standard_error > 1
 
 
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_malformed_reports_are_counted() -> None:
     protocol = local.HybridMean(epsilon=1.0)
     reports = np.vstack([protocol.perturb(np.zeros(10)), np.full((3, 2), 0xFF, np.uint8)])

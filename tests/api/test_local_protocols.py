@@ -3,9 +3,7 @@
 import json
 import math
 import pickle
-import warnings
 from fractions import Fraction
-from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -448,45 +446,3 @@ def test_randomised_response_is_of_booleans():
     assert reports.shape == (3,)
     assert RESPONSES[1].perturb([]).shape == (0,)
     assert (RESPONSES[1].k, RESPONSES[1].report_bytes) == (2, 1)
-
-
-def test_reports_of_others_are_noticed():
-    """Chance: a warning about honest reports has a probability of at most 1e-12."""
-    mine, n = local.OptimizedUnaryEncoding(k=15, epsilon=1.0), 10_000
-    values = np.arange(n) % 15
-    others = [
-        local.SymmetricUnaryEncoding(k=15, epsilon=1.0).perturb(values),
-        local.OptimizedUnaryEncoding(k=15, epsilon=2.0).perturb(values),
-        local.SubsetSelection(k=15, epsilon=3.0).perturb(values),
-        mine.encode(values),
-        np.zeros((n, 2), np.uint8),
-    ]
-    for reports in others:
-        with pytest.warns(UserWarning, match="far more or fewer set bits than those of Optimized.*another protocol"):
-            mine.estimate(reports)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for protocol in ENCODINGS:
-            for people in (values % protocol.k, np.zeros(n, int), values[:1]):
-                protocol.estimate(protocol.perturb(people))
-        mine.estimate(mine.encode([3]))  # one row might be a report
-        mine.estimate(np.empty((0, 2), np.uint8))
-
-
-@pytest.mark.parametrize(("k", "p", "q"), [(2, 0.75, 0.25), (15, 0.5, 0.27), (15, 0.5, 1e-4), (4, 0.999, 0.01)])
-@pytest.mark.parametrize("n", [1, 10, 1000])
-@pytest.mark.parametrize("empty", [0, 0.1, 1], ids="share of rows without a bit: {}".format)
-def test_honest_reports_cause_no_warning(k, p, q, n, empty):
-    """The exact probability of a warning: the number of set bits is a sum of two binomial variables."""
-    ones = n - round(empty * n)
-    protocol, zeros = local.UnaryEncoding(k=k, p=p, q=q), n * k - ones
-    law = np.convolve(binom.pmf(range(ones + 1), ones, protocol.p), binom.pmf(range(zeros + 1), zeros, protocol.q))
-
-    def warns(total):
-        state = SimpleNamespace(counters=lambda: (np.array([total]), n, 0))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            protocol._warn_of_others(SimpleNamespace(_state=state))
-        return bool(caught)
-
-    assert sum(chance for total, chance in enumerate(law) if warns(total)) < 1e-12

@@ -146,7 +146,23 @@ def test_malformed_reports_are_counted_with_the_reason(run: Run, reports: Path, 
     assert (record["n"], record["rejected"]) == (18_000, 4)
     assert record["rejected_reasons"] == {"wrong length": 3, "missing report": 1}
     assert record["estimates"] == run("estimate", reports, "--json").json["estimates"]
-    assert "18,000 reports, 4 rejected (" in run("estimate", mixed).out
+    outcome = run("estimate", mixed, "-o", tmp_path / "out.csv")
+    assert "18,000 reports, 4 rejected (" in outcome.out
+    assert outcome.code == 7
+    assert outcome.err == (
+        "dpnoise: some reports are of another protocol than OptimizedUnaryEncoding(domain=('red', 'green', '', 'deep "
+        "blue'), epsilon=2.0), not randomised, damaged or crafted: 4 of 18,004 reports (0.0222 %) are malformed "
+        "(missing report: 1, wrong length: 3)\n"
+    )
+    assert read_estimates(tmp_path / "out.csv")[0]["value"] == "red", "the answer is written"
+    # A file that is left out is named, too; a doubtful answer is worse than one from fewer files.
+    outcome = run("estimate", mixed, reports, tmp_path / "none.parquet")
+    assert (outcome.code, outcome.err.count("\n")) == (7, 3)
+    # The doubt is about what was counted, not about a run.
+    state = tmp_path / "state.json"
+    assert run("estimate", mixed, "--state", state).code == 7
+    assert run("merge", state, "-o", tmp_path / "merged.json").code == 0, "no estimate is made"
+    assert run("estimate", "--state", tmp_path / "merged.json").code == 7
 
 
 def test_set_tail_bits_are_rejected(run: Run, reports: Path, tmp_path: Path) -> None:

@@ -83,15 +83,18 @@ def test_wrong_messages_are_rejected_with_the_reason(run: Run, spec: Path, inbox
         MESSAGES[0][:-2] + b"\xff\xff",
     ]
     inbox.write_bytes(framed(framing, [*MESSAGES[:300], *wrong, *MESSAGES[300:]]))
-    record = run("estimate", inbox, "--messages", framing, "--spec", spec, "--json").json
-    assert record["n"] == 600
+    outcome = run("estimate", inbox, "--messages", framing, "--spec", spec, "--json")
+    record = outcome.json
+    assert (outcome.code, record["n"]) == (7, 600)
+    assert "4 of 604 reports (" in outcome.err, "messages with another header say that they are of others"
     assert record["rejected_reasons"] == {"wrong header": 3, "wrong length": 3, "tail bits set": 1}
 
 
 def test_a_text_that_is_no_base64_is_a_message_without_a_header(run: Run, spec: Path, inbox: Path) -> None:
     inbox.write_bytes(line(MESSAGES[0]) + json.dumps({"message": PLANTED}).encode() + b"\n\n" + line(MESSAGES[1]))
-    record = run("estimate", inbox, "--messages", "json-lines", "--spec", spec, "--json").json
-    assert (record["n"], record["rejected_reasons"]) == (2, {"wrong header": 1})
+    outcome = run("estimate", inbox, "--messages", "json-lines", "--spec", spec, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.json["n"], outcome.json["rejected_reasons"]) == (2, {"wrong header": 1})
 
 
 BROKEN = {

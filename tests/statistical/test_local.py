@@ -190,12 +190,14 @@ def test_intervals_hold_as_often_as_they_say(protocol: local.Protocol) -> None:
 
 
 @pytest.mark.parametrize(("protocol", "other"), PROTOCOLS.items(), ids=repr)
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_reports_of_another_epsilon_are_found(protocol: local.Protocol, other: local.Protocol) -> None:
     assert other.report_bytes == protocol.report_bytes
     assert np.abs(bias(protocol, collections(protocol, other))).max() > limit(protocol)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+@pytest.mark.filterwarnings("ignore::dpnoise.DoubtfulInputWarning")
 def test_reports_that_depend_on_each_other_are_found(protocol: local.Protocol) -> None:
     """Every report is sent twice: the mean stays, the variance is twice as large, and 83 % of the intervals hold."""
     found = collections(protocol, protocol, copies=COPIES)

@@ -23,9 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 if all went well, 1 if the source of randomness failed, 2 if the input cannot be used, 3 if
         some files of reports cannot be used and the rest was counted, 4 if an audit refutes a claim, 5 if a file or
-        stdout could not be written, 6 if a ledger has paid for an answer that has not arrived everywhere, 128 and the
-        number of the signal if one has stopped the program: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on
-        stderr, or the report of the audit, says which. 141 is said by no line: the reader of stdout has ended.
+        stdout could not be written, 6 if a ledger has paid for an answer that has not arrived everywhere, 7 if
+        estimates are of doubtful reports, 128 and the number of the signal if one has stopped the program: 130 for
+        SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on stderr, or the report of the audit, says which. 141 is said
+        by no line: the reader of stdout has ended.
     """
     try:
         from dpnoise.cli.app import app_for, run

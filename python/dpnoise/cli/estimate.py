@@ -22,6 +22,7 @@ from dpnoise.cli.state import StateFile
 
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
+_DOUBTFUL: Final = 7
 
 _HEADER_BYTES: Final = 12
 _STRANGERS: Final = 5
@@ -116,7 +117,8 @@ def estimate(
     The files must be of one specification: that of --spec, of the state, or else of most of the files. A malformed
     report is counted as rejected, with the reason, and does not stop the others. Nor does a file that cannot be used:
     it is named, all of it is left out, and the exit code is 3. A file whose content has been counted already is named
-    and skipped.
+    and skipped. Reports that no device of the protocol makes, such as malformed ones, make the estimates doubtful:
+    stderr says why, and the exit code is 7.
 
     In a folder that `dpnoise collection` made, no options are needed.
 
@@ -163,7 +165,9 @@ def estimate(
             counted = collection.state
             if counted is None or not counted.sources:
                 return _NOTHING_USABLE
-            estimated = results.estimated(counted, options)
+            estimated, doubts = results.estimated(counted, options)
+            for doubt in doubts:
+                complain(doubt)
             columns = results.columns_of(estimated, of_ranges)
             about = {**results.about(estimated, counted, 0.95 if level is None else level), "failed": collection.failed}
             if plot is not None and (isinstance(estimated, dict) or not {"count", "lower"} <= set(columns)):
@@ -194,13 +198,13 @@ def estimate(
                     plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
 
             deliver(collection.save, show, write, draw)
-        return _PARTLY_USABLE if collection.failed else 0
+        return _DOUBTFUL if doubts else _PARTLY_USABLE if collection.failed else 0
 
     codes = [of_one(agreement) for agreement in agreements]
     if as_json and len(agreements) > 1:
         print(to_json({"command": "estimate", "collections": records}))
     if any(codes):
-        raise typer.Exit(_NOTHING_USABLE if set(codes) == {_NOTHING_USABLE} else _PARTLY_USABLE)
+        raise typer.Exit(next(code for code in (_DOUBTFUL, _PARTLY_USABLE, _NOTHING_USABLE) if code in codes))
 
 
 def _of_folder() -> tuple[list[Path], list[Path], local.Framing | None]:

@@ -1,11 +1,12 @@
 """Estimates as tables for people, other programs and files."""
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, Final
 
-from dpnoise import ParameterError, local
+from dpnoise import DoubtfulInputWarning, ParameterError, local
 from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded, say
 from dpnoise.cli.protocols import name_of, option_of
 from dpnoise.cli.state import State
@@ -24,8 +25,8 @@ HEADERS: Final = (
 """The columns of estimates, but for those that other programs might give to a file of theirs."""
 
 
-def estimated(state: State, options: Mapping[str, Any]) -> Any:
-    """Return the estimate from a state, with the options that the method ``estimate`` of its protocol takes."""
+def estimated(state: State, options: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return the estimate from a state, with the options that its protocol takes, and the doubts about it."""
     protocol = state.accumulator.protocol
     takes = dict(signature(type(protocol).estimate).parameters)
     if isinstance(protocol, local.AttributesProtocol):
@@ -39,10 +40,13 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
         if name not in takes:
             option = "--no-smoothing" if name == "smoothing" else option_of(name)
             raise InputError(f"{option} does not apply to reports of {kind}")
-    try:
-        return protocol.estimate(state.accumulator, **options)
-    except ParameterError as error:
-        raise InputError(str(error).replace("collected", "the files", 1)) from None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DoubtfulInputWarning)
+        try:
+            estimate = protocol.estimate(state.accumulator, **options)
+        except ParameterError as error:
+            raise InputError(str(error).replace("collected", "the files", 1)) from None
+    return estimate, [str(one.message) for one in caught if issubclass(one.category, DoubtfulInputWarning)]
 
 
 def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:

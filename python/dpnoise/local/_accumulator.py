@@ -12,6 +12,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._numbers import items_of
 from dpnoise._types import Number, Values
 from dpnoise.local import _arrow, _parquet
+from dpnoise.local._doubt import of_malformed, warn
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
 
@@ -284,6 +285,15 @@ class Accumulator(AnyAccumulator):
                 part.reject(reason, count)
         self._merge_part(part, strict)
 
+    def _doubts(self) -> list[str]:
+        """Say why the well-formed reports, if any, are not all of this protocol."""
+        return [*self._protocol._doubts(self._state)] if self.n else []
+
+    def _for_estimate(self) -> _native.LocalAccumulator:
+        """Return the state, after a warning if its reports are doubtful."""
+        warn(self._protocol, [*of_malformed(self._state.rejected_reasons, self.n, "reports"), *self._doubts()])
+        return self._state
+
     def estimate(self, *, level: Number = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
         """Estimate how many people have each value.
 
@@ -324,5 +334,5 @@ class Accumulator(AnyAccumulator):
         if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
-        protocol, (found, senders) = self._protocol, self._state.estimate()
+        protocol, (found, senders) = self._protocol, self._for_estimate().estimate()
         return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, senders)

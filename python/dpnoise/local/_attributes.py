@@ -11,6 +11,7 @@ from dpnoise._numbers import at_least, check_text, fraction_of
 from dpnoise._types import Integer, Number, Texts, Values
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
+from dpnoise.local._doubt import of_malformed, warn
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._numbers import MeanProtocol, SquareWave
@@ -90,6 +91,15 @@ class AttributesAccumulator(AnyAccumulator):
         self._merge_part(part, strict)
 
 
+class _Part(Accumulator):
+    """The counters of one of the attributes, whose doubts the estimate of all of them names."""
+
+    __slots__ = ()
+
+    def _for_estimate(self) -> LocalAccumulator:
+        return self._state
+
+
 class AttributesProtocol(AttributeSet):
     """What `Sampled` and `Split` share.
 
@@ -162,12 +172,19 @@ class AttributesProtocol(AttributeSet):
         sketches = [name for name, protocol in self._attributes.items() if isinstance(protocol, Sketch)]
         texts = {} if candidates is None else candidates
         check_names(texts, sketches, "candidates")
-        parts = self._collected(collected, threads).attributes()
+        state = self._collected(collected, threads)
+        parts = [
+            _Part._around(part, own) for own, part in zip(self._attributes.values(), state.attributes(), strict=True)
+        ]
+        noun = "reports" if isinstance(self, Sampled) else "parts of reports"
+        malformed = of_malformed(state.rejected_reasons, sum(state.n_by_attribute), noun)
+        pairs = list(zip(self._attributes, parts, strict=True))
+        warn(self, [*malformed, *(f"{name!r}: {doubt}" for name, part in pairs for doubt in part._doubts())])
         estimates = {}
-        for (name, protocol), part in zip(self._attributes.items(), parts, strict=True):
-            if part.n == 0:
+        for name, counted in pairs:
+            protocol = self._attributes[name]
+            if counted.n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
-            counted = Accumulator._around(part, protocol)
             options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):
                 options["simultaneous"] = simultaneous

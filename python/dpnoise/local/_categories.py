@@ -14,6 +14,7 @@ from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
 from dpnoise._types import Answers, Integer, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
+from dpnoise.local._doubt import are_unlikely
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._unary_encoding import UnaryRows
 
@@ -316,6 +317,10 @@ class ProjectiveGeometryResponse(FrequencyProtocol):
         self, *, k: Integer | None = None, domain: Labels | None = None, epsilon: Number, prime: Integer | None = None
     ) -> None:
         self._make(k=self._sized(k, domain), epsilon=epsilon, prime=prime)
+
+    def _is_unlikely(self, state: _native.LocalAccumulator) -> bool:
+        (counts, _, people, _), n = state.estimate()  # counters are of points, and not of values
+        return are_unlikely(n * (self.q + counts / people * (self.p - self.q)), n, self.q, self.p)
 
     @property
     def prime(self) -> int:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from dpnoise._domain import Domain, codes
 from dpnoise._errors import ParameterError
+from dpnoise._native import LocalAccumulator
 from dpnoise._types import Answers, Integer, Integers, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._doubt import are_unlikely
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._protocol import Protocol
 
@@ -149,6 +151,10 @@ class FrequencyProtocol(Protocol):
     def _vector(self, values: Any) -> NDArray[Any]:
         return codes(values, self._domain)
 
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        counters, n, _ = state.counters()
+        return are_unlikely(counters, n, self.q, self.p)
+
     def variance(self, n: Integer, frequency: Number = 0.0) -> float:
         """Predict the variance of an estimated count, in people squared.
 
@@ -198,9 +204,8 @@ class FrequencyProtocol(Protocol):
 
         Notes
         -----
-        An array does not name its protocol: use `to_arrow` where reports of several have the same shape. Only a unary
-        encoding without a memo notices others, by their set bits: reports of its own, also of rows without a bit, have
-        so many or few in all with a probability of at most 1e-12. Then there is a UserWarning.
+        An array does not name its protocol: use `to_arrow` where reports of several have the same shape. There is a
+        `dpnoise.DoubtfulInputWarning` for reports that honest people do not send, or only with a probability of 1e-12.
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import dtype_of, vector_of_reals
 from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
+from dpnoise._native import LocalAccumulator
 from dpnoise._numbers import real
 from dpnoise._types import Integer, Number, Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._doubt import are_unlikely, is_rare, laplace_exponent
 from dpnoise.local._estimate import Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
 from dpnoise.sensitivity import check_bounds
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dpnoise.sensitivity import Bounds
+
+
+def _chances_of_window(keep: int, planes: int, width: int, outputs: int) -> NDArray[np.float64]:
+    """Return the chance of an output that is not in the window, and of one that is."""
+    kept = keep / 2**planes
+    other = (1 - kept) / outputs
+    return np.array([other, other + kept / width])
 
 
 class NumberProtocol(Protocol):
@@ -65,6 +75,16 @@ class NumberProtocol(Protocol):
 
     def _vector(self, values: Any) -> NDArray[np.float64]:
         return vector_of_reals(values)
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        # Each counter is of an output, which is in the window of a number or not.
+        counters, n, _ = state.counters()
+        low, high = self._chances(self._specified(), len(counters))
+        return are_unlikely(counters, n, low, high)
+
+    def _chances(self, fields: Mapping[str, Any], outputs: int) -> NDArray[np.float64]:
+        """Return the least and the largest chance of an output, for all outputs or for each."""
+        return _chances_of_window(fields["keep"], fields["planes"], fields["width"], outputs)
 
     def _limits(self) -> tuple[float, float]:
         return -1.0, 1.0
@@ -202,7 +222,7 @@ class MeanProtocol(NumberProtocol):
             When no report was counted.
         """
         quantile = normal_quantile(level)
-        position, spread, n, rejected = self._collected(collected, threads)._state.estimate_mean()
+        position, spread, n, rejected = self._collected(collected, threads)._for_estimate().estimate_mean()
         middle, half = self._scale()
         mean, error = middle + half * position, half * spread
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
@@ -335,6 +355,12 @@ class HybridMean(MeanProtocol):
     def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
 
+    def _chances(self, fields: Mapping[str, Any], outputs: int) -> NDArray[np.float64]:
+        share = fields["alpha"] / 2**24
+        piecewise = share * super()._chances(fields, outputs - 2)
+        duchi = (1 - share) * _chances_of_window(fields["duchi_keep"], fields["duchi_planes"], 1, 2)
+        return np.repeat(np.column_stack([piecewise, duchi]), [outputs - 2, 2], axis=1)
+
 
 class LaplaceMean(MeanProtocol):
     """The Laplace mechanism: a number in [-1, 1] plus Laplace noise of scale 2 / epsilon.
@@ -370,6 +396,11 @@ class LaplaceMean(MeanProtocol):
 
     def __init__(self, *, epsilon: Number) -> None:
         self._make(epsilon=epsilon)
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        mean, _, _, _ = state.estimate_mean()
+        _, n, _ = state.counters()
+        return is_rare(n * laplace_exponent(abs(mean) - 1, self.epsilon, self._specified()["unit"]), 1)
 
 
 class GaussianMean(MeanProtocol):
@@ -414,6 +445,11 @@ class GaussianMean(MeanProtocol):
 
     def __init__(self, *, epsilon: Number, delta: Number) -> None:
         self._make(epsilon=epsilon, delta=delta)
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        mean, _, _, _ = state.estimate_mean()
+        _, n, _ = state.counters()
+        return is_rare(n * (max(0.0, abs(mean) - 1) / self.sigma) ** 2 / 2, 1)
 
     @property
     def sigma(self) -> float:
@@ -572,7 +608,7 @@ class SquareWave(NumberProtocol):
         """
         if not isinstance(smoothing, bool | np.bool_):
             raise TypeError(f"smoothing must be a bool, got {type(smoothing).__name__}")
-        state = self._collected(collected, threads)._state
+        state = self._collected(collected, threads)._for_estimate()
         probabilities, n, rejected = state.estimate_density(bool(smoothing))
         edges = np.linspace(0.0, 1.0, self.k + 1)
         for array in (probabilities, edges):

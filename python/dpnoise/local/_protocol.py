@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpnoise import _native
 from dpnoise._domain import Domain
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._native import LocalProtocol
+from dpnoise._native import LocalAccumulator, LocalProtocol
 from dpnoise._numbers import integer, real_down
 from dpnoise._types import Integer, Labels, Number, Rng, Values
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
@@ -178,7 +179,6 @@ class Protocol(Specification):
         accumulator = self.accumulator()
         if not isinstance(collected, AnyAccumulator):
             accumulator.add(collected, threads=threads)
-            self._warn_of_others(accumulator)
         elif not isinstance(collected, Accumulator):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
@@ -186,8 +186,14 @@ class Protocol(Specification):
             accumulator._state = collected._state  # only one of the protocols has labels
         return accumulator
 
-    def _warn_of_others(self, collected: Accumulator) -> None:
-        """Warn if the reports are certainly not all of this protocol; here nothing is certain."""
+    def _doubts(self, state: LocalAccumulator) -> Iterator[str]:
+        """Say why the well-formed reports of a state, of which there are some, are not all of this protocol."""
+        if self._is_unlikely(state):
+            yield "some counts are far larger or smaller than any people's values make them"
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        """Tell whether honest people's reports, whatever their values, do not have such counters by chance."""
+        raise NotImplementedError
 
     def perturb(
         self, values: Any, *, out: NDArray[Any] | None = None, threads: int | None = None, rng: Rng = None

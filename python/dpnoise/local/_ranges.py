@@ -14,6 +14,7 @@ from dpnoise._domain import codes
 from dpnoise._numbers import checked_level
 from dpnoise._types import Integer, Integers, Number, Rng, Values
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._doubt import are_unlikely_entries
 from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
 from dpnoise.local._protocol import Protocol
 
@@ -126,6 +127,9 @@ class HierarchicalRange(Protocol):
     def __init__(self, *, k: Integer, epsilon: Number, branching: Integer = 4) -> None:
         self._make(k=k, epsilon=epsilon, branching=branching)
 
+    def _is_unlikely(self, state: _native.LocalAccumulator) -> bool:
+        return are_unlikely_entries(state.counters()[0], self._specified())
+
     @property
     def branching(self) -> int:
         """The number of children of a node."""
@@ -195,6 +199,5 @@ class HierarchicalRange(Protocol):
         Hay, Rastogi, Miklau and Suciu (2010), "Boosting the accuracy of differentially private histograms through
         consistency", section 4.2; here with levels of different accuracy.
         """
-        counted = self._collected(collected, threads)
-        ranges, n, rejected = counted._state.estimate_ranges()
+        ranges, n, rejected = self._collected(collected, threads)._for_estimate().estimate_ranges()
         return RangeEstimate(ranges, n, rejected, checked_level(level))

@@ -16,6 +16,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._types import Integer, Number, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._doubt import are_unlikely_bits
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._protocol import Protocol
@@ -296,6 +297,10 @@ class Rappor(Protocol):
     ) -> None:
         self._make(num_bloombits=num_bloombits, num_hashes=num_hashes, num_cohorts=num_cohorts, f=f, p=p, q=q)
 
+    def _is_unlikely(self, state: _native.LocalAccumulator) -> bool:
+        p, q = _both_rounds(self._specified())
+        return are_unlikely_bits(state.counters()[0], self.num_bloombits, q, p)
+
     @property
     def num_bloombits(self) -> int:
         """The number of bits of a Bloom filter."""
@@ -450,7 +455,7 @@ class Rappor(Protocol):
         set_bits = np.empty((fingerprints.size, self.num_cohorts, self.num_hashes), np.int64)
         self._native.bloom_bits(fingerprints, set_bits)
         return decode(
-            self._collected(collected, threads)._state,
+            self._collected(collected, threads)._for_estimate(),
             self._specified(),
             set_bits,
             _inputs.as_list(candidates, "candidates"),

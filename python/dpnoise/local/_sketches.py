@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import vector_of_integers
+from dpnoise._native import LocalAccumulator
 from dpnoise._types import Integer, Integers, Number, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._doubt import are_unlikely_bits, are_unlikely_entries
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._protocol import Protocol
 
@@ -111,8 +113,8 @@ class Sketch(Protocol):
         candidates = _inputs.readable_twice(candidates, "candidates")
         fingerprints = _inputs.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, spread_over(max(fingerprints.size, 1), simultaneous))
-        counted = self._collected(collected, threads)
-        counts, standard_errors, n, rejected = counted._state.estimate_candidates(fingerprints)
+        state = self._collected(collected, threads)._for_estimate()
+        counts, standard_errors, n, rejected = state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
         texts = _inputs.as_list(candidates, "candidates")
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, float(level), simultaneous)
@@ -206,6 +208,11 @@ class CountMeanSketch(Sketch):
     def __init__(self, *, epsilon: Number, rows: Integer, width: Integer, seed: Integer = 0) -> None:
         self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)
 
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        fields = self._specified()
+        q, p = (fields[name] / 2 ** fields["planes"] for name in "qp")
+        return are_unlikely_bits(state.counters()[0], self.width, q, p)
+
 
 class HadamardCountMeanSketch(Sketch):
     """Counts of texts of an open domain, from reports of one randomised bit and a public number.
@@ -249,6 +256,9 @@ class HadamardCountMeanSketch(Sketch):
 
     def __init__(self, *, epsilon: Number, rows: Integer, width: Integer, seed: Integer = 0) -> None:
         self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        return are_unlikely_entries(state.counters()[0], self._specified())
 
 
 class PrefixExtension(Protocol):
@@ -307,6 +317,9 @@ class PrefixExtension(Protocol):
         self, *, bits: Integer, epsilon: Number, step: Integer = 8, rows: Integer, width: Integer, seed: Integer = 0
     ) -> None:
         self._make(epsilon=epsilon, bits=bits, step=step, rows=rows, width=width, seed=seed)
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        return are_unlikely_entries(state.counters()[0], self._specified())
 
     @property
     def bits(self) -> int:
@@ -400,8 +413,8 @@ class PrefixExtension(Protocol):
         rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20 prefixes of
         a length are tried: the extensions of the most frequent ones.
         """
-        counted = self._collected(collected, threads)
-        values, estimated, quantile, tested, complete = counted._state.estimate_prefixes(level)
+        state = self._collected(collected, threads)._for_estimate()
+        values, estimated, quantile, tested, complete = state.estimate_prefixes(level)
         counts, standard_errors, n, rejected = estimated
         lower, upper = intervals(counts, standard_errors, quantile)
         values.flags.writeable = False

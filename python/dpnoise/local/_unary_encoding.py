@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +16,12 @@ from dpnoise._display import Record
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
+from dpnoise._native import LocalAccumulator
 from dpnoise._numbers import integer
 from dpnoise._types import Answers, Integer, Integers, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
-from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._arrow import Block, in_blocks, rows_per_block
+from dpnoise.local._doubt import has_unlikely_bits, is_rare, laplace_exponent
 from dpnoise.local._estimate import Estimate, Post
 from dpnoise.local._frequency import FrequencyProtocol
 
@@ -98,7 +99,7 @@ def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
     law = _mixture(laws, share)
     expected, wanted, seen = n * law, n * _mixture(grouped, share), found > 0
     statistic = max(0.0, 2 * float(np.sum(found[seen] * np.log(found[seen] / wanted[seen]))))
-    # At an end of the range nothing was fitted: chance is on the other side of it.
+    # A share at an end of the range takes no degree of freedom: the statistic is that of a given share.
     freedom = max(int(group[-1]) - (0 < share < 1), 0)
     lowest, highest = _bulk(law, _OUTLIER / max(n, 1))
     for array in (observed, expected):
@@ -231,7 +232,6 @@ class UnaryRows(FrequencyProtocol):
             raise ParameterError(f"sums must be at most n = {people}, the number of reports, got {counters.max()}")
         accumulator = self.accumulator()
         accumulator._state.add_counters(people, counters.astype(np.uint64))
-        self._warn_of_others(accumulator)
         return accumulator.estimate(level=level, simultaneous=simultaneous, post=post)
 
     def check_popcounts(self: FrequencyProtocol, reports: Values) -> PopcountCheck:
@@ -373,20 +373,11 @@ class UnaryRows(FrequencyProtocol):
         self._native.perturb_encoded(bits, reports, threads, rng)
         return reports
 
-    def _warn_of_others(self, collected: Accumulator) -> None:
-        # The set bits of all reports are a sum of independent bits, whatever the values: Bernstein's inequality.
-        # A row has one bit that is set with probability p, or none.
-        (counters, n, _), k, p, q = collected._state.counters(), self.k, self.p, self.q
-        total = int(counters.sum())
-        excess = max(n * k * q - total, total - n * (p + (k - 1) * q), 0)
-        variance = n * (max(p * (1 - p), q * (1 - q)) + (k - 1) * q * (1 - q))
-        if excess**2 > 2 * math.log(2 / _FALSE_WARNING) * (variance + excess / 3):
-            warnings.warn(
-                f"reports have far more or fewer set bits than those of {self!r}: they were made by another protocol, "
-                "not randomised, or crafted; see check_popcounts",
-                UserWarning,
-                stacklevel=outside(),
-            )
+    def _doubts(self, state: LocalAccumulator) -> Iterator[str]:
+        yield from super()._doubts(state)
+        counters, n, _ = state.counters()
+        if has_unlikely_bits(int(counters.sum()), n, self.k, self.p, self.q):
+            yield "there are far more or fewer set bits than any people's values make, see check_popcounts"
 
 
 class SymmetricUnaryEncoding(UnaryRows):
@@ -564,6 +555,11 @@ class SummationHistogramEncoding(FrequencyProtocol):
 
     __slots__ = ()
     _family = "summation_histogram_encoding"
+
+    def _is_unlikely(self, state: LocalAccumulator) -> bool:
+        (counts, _, people, _), n = state.estimate()
+        excess = max(-counts.min(), counts.max() - people) / people
+        return is_rare(n * laplace_exponent(excess, self.epsilon, self._specified()["unit"]), self.k)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         specification, n = self._specified(), int(counts.sum())
