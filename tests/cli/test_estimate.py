@@ -13,8 +13,11 @@ from cli.shared import Refuse, Run
 
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from dpnoise import local
 
 Tolerance = Callable[[int, float, float], float]
 
@@ -24,6 +27,7 @@ PROTOCOLS = {
     "oue": ["--protocol", "oue", "--epsilon", 2],
     "ue": ["--protocol", "ue", "--p", 0.75, "--q", 0.25],
 }
+PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)  # "oue"
 COLUMNS = ["value", "count", "standard_error", "lower", "upper"]
 
 
@@ -163,6 +167,51 @@ def test_malformed_reports_are_counted_with_the_reason(run: Run, reports: Path, 
     assert run("estimate", mixed, "--state", state).code == 7
     assert run("merge", state, "-o", tmp_path / "merged.json").code == 0, "no estimate is made"
     assert run("estimate", "--state", tmp_path / "merged.json").code == 7
+
+
+REWRITTEN: dict[str, Callable[[Any, Path], object]] = {
+    "pandas": lambda table, path: table.to_pandas().to_parquet(path),
+    "polars": lambda table, path: pl.DataFrame(pl.from_arrow(table)).write_parquet(path),
+    "binary": lambda table, path: pq.write_table(table.cast(pa.schema({"report": pa.binary()})), path),
+    "large": lambda table, path: pq.write_table(table.cast(pa.schema({"report": pa.large_binary()})), path),
+    "dictionary": lambda table, path: pq.write_table(table, path, use_dictionary=True, store_schema=False),
+    "beside others": lambda table, path: pq.write_table(table.append_column("day", [range(table.num_rows)]), path),
+    "renamed": lambda table, path: pq.write_table(table.rename_columns(["blob"]), path),
+}
+
+
+@pytest.mark.parametrize("program", REWRITTEN)
+def test_files_without_metadata_are_counted_by_the_specification(
+    run: Run, refuse: Refuse, reports: Path, tmp_path: Path, program: str
+) -> None:
+    again, spec = tmp_path / "again.parquet", tmp_path / "spec.json"
+    REWRITTEN[program](pq.read_table(reports).replace_schema_metadata(None), again)
+    spec.write_text(PROTOCOL.to_json(), encoding="utf-8")
+    message = refuse("estimate", again)
+    assert message.startswith(f"'{again}' does not say how its reports were made: no metadata 'dpnoise.protocol'; ")
+    assert message.endswith("perhaps a program that wrote it again dropped its metadata: give --spec")
+    record, whole = (run("estimate", one, "--spec", spec, "--json").json for one in (again, reports))
+    assert (record["n"], record["rejected"]) == (18_000, 0)
+    assert [row["count"] for row in record["estimates"]] == [row["count"] for row in whole["estimates"]]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([[1], [2]]), "list<element: int64>"),
+        (pa.array(["01", "02"]), "string"),
+        (pa.array([1, 2], pa.uint8()), "uint8"),
+        (pa.array([True, False]), "bool"),
+    ],
+    ids=["lists", "hexadecimal", "numbers", "booleans"],
+)
+def test_what_is_no_column_of_reports_is_refused(refuse: Refuse, tmp_path: Path, column: pa.Array, kind: str) -> None:
+    path, spec = tmp_path / "no_reports.parquet", tmp_path / "spec.json"
+    spec.write_text(PROTOCOL.to_json(), encoding="utf-8")
+    pq.write_table(pa.table({"report": column}), path)
+    message = refuse("estimate", path, "--spec", spec)
+    assert message.startswith(f"'{path}' cannot be used: ")
+    assert message.endswith((f"got {kind}", f"got dtype {kind}"))
 
 
 def test_set_tail_bits_are_rejected(run: Run, reports: Path, tmp_path: Path) -> None:

@@ -32,9 +32,14 @@ class Agreement:
 
     def kind_of(self, file: Reports) -> Announced:
         """Return the protocol of a file, or refuse one that cannot be counted or does not agree."""
-        protocol, name = file.protocol, repr(file.path)
+        protocol, name = file.protocol or self.protocol, repr(file.path)
         if protocol is None:
-            raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
+            raise InputError(
+                f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'; perhaps a program "
+                "that wrote it again dropped its metadata: give --spec"
+            )
+        if file.protocol is None and self.others:
+            raise InputError(f"{name} does not say which of --spec its reports are of: give this one alone")
         self.check_limit(protocol, name)
         if self.protocol is None:
             return protocol
