@@ -75,8 +75,8 @@ def test_states_merge_to_the_same_bytes(make):
     assert (whole.rejected > 0, whole.n_by_attribute == total.n_by_attribute) == (True, True)
     copy = pickle.loads(pickle.dumps(whole))  # noqa: S301
     assert (copy, copy.protocol, copy.rejected_reasons) == (whole, protocol, whole.rejected_reasons)
-    total.merge(total)
-    assert total.n == 2 * whole.n
+    refuses(ParameterError, "other must be another accumulator, got this one", total.merge, total)
+    assert total == whole
     assert whole != reports
     assert f"{whole.n} reports ({whole.rejected} rejected) of {make.__name__}" in repr(whole)
 
@@ -87,9 +87,15 @@ def test_states_of_other_attributes_are_named_and_nothing_is_lost(make):
     found = counted(protocol, protocol.perturb({"a": ["red"] * 9, "b": [3] * 9}))
     before = found.to_bytes()
     renamed = make(attributes=dict(zip("ac", protocol.attributes.values(), strict=True)))
-    relabelled = make.from_json(protocol.to_json(), domains={"a": ["x", "y", "z"]})
-    for other in (small(make, epsilon=2.0), renamed, relabelled, small(BOTH[make is BOTH[0]])):
-        refuses(ParameterError, f"got one of {other!r}", found.merge, other.accumulator())
+    relabelled = make(attributes={**protocol.attributes, "a": protocol.attributes["a"].about(domain=["x", "y", "z"])})
+    for other, message in (
+        (small(make, epsilon=2.0), "other must be of the same protocol, "),
+        (renamed, "other must be of the same protocol, "),
+        (small(BOTH[make is BOTH[0]]), "other must be of the same protocol, "),
+        (relabelled, "other must be of the same collection, got one about other labels ("),
+        (protocol.about(period="2026-W48"), 'other must be of the same collection, got one about another period ("'),
+    ):
+        refuses(ParameterError, message, found.merge, other.accumulator())
     for other in (protocol.attributes["a"].accumulator(), before):
         refuses(TypeError, "other must be an AttributesAccumulator", found.merge, other)
     refuses(TypeError, "other must be an Accumulator", protocol.attributes["a"].accumulator().merge, found)
@@ -215,4 +221,5 @@ def test_the_counters_of_an_attribute_are_for_estimates_alone(make):
     alone = protocol.attributes["a"]
     for call in (part.to_bytes, lambda: part.add(alone.perturb(["red"]), 1, None)):
         refuses(ParameterError, "the counters of one of several attributes are for estimates alone", call)
-    refuses(ParameterError, "for estimates alone", alone.accumulator()._state.merge, part)
+    bare = local.GeneralizedRandomizedResponse(k=3, epsilon=1.0)
+    refuses(ParameterError, "for estimates alone", bare.accumulator()._state.merge, part)

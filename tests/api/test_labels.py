@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -101,7 +103,8 @@ def codes_of(labels: Sequence[Any]) -> np.ndarray:
 def perturbed(protocol: Any, values: Any, **options: Any) -> np.ndarray:
     """Randomise with known words, so that equal inputs have equal reports."""
     if isinstance(protocol, local.LongitudinalProtocol):
-        return protocol.perturb(values, MEMO, question="colour", rng=SeededRng(5), **options)
+        question = protocol.bare_digest.hex()  # people answer a question with one randomiser
+        return protocol.perturb(values, MEMO, question=question, rng=SeededRng(5), **options)
     return protocol.perturb(values, rng=SeededRng(5), **options)
 
 
@@ -195,9 +198,12 @@ def test_counts_are_found_by_label_and_by_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("labels", DOMAINS.values(), ids=DOMAINS)
-def test_labels_stand_beside_the_specification(name: str, labels: list[Any]) -> None:
+def test_labels_are_part_of_the_specification(name: str, labels: list[Any]) -> None:
     labelled, plain = MAKERS[name](domain=labels), MAKERS[name](k=len(labels))
-    assert (labelled.to_json(), labelled.spec_id) == (plain.to_json(), plain.spec_id)
+    assert '"labels":' not in plain.to_json()
+    assert re.sub('"labels":"[0-9a-f]{32}",', "", labelled.to_json()) == plain.to_json()
+    assert len({one.spec_id for one in (labelled, plain, MAKERS[name](domain=labels[::-1]))}) == 3
+    assert labelled.bare_digest == plain.bare_digest == hashlib.sha256(plain.to_json().encode()).digest()
     assert labelled.k == len(labels)
     assert labelled.domain == tuple(labels)
     assert plain.domain is None
@@ -208,13 +214,16 @@ def test_labels_stand_beside_the_specification(name: str, labels: list[Any]) -> 
     assert hash(labelled) == hash(same)
     for copy in (
         pickle.loads(pickle.dumps(labelled)),  # noqa: S301
-        local.protocol_from_json(plain.to_json(), domain=labels),
-        type(plain).from_json(plain.to_json(), domain=labels),
+        local.protocol_from_json(labelled.to_json(), domain=labels),
+        type(plain).from_json(labelled.to_json(), domain=labels),
+        plain.about(domain=labels),
         eval(repr(labelled), vars(local)),  # noqa: S307
     ):
         assert copy == labelled
         assert [type(label) for label in copy.domain] == [type(label) for label in labels]
-    assert local.protocol_from_json(labelled.to_json()) == plain
+    unnamed = local.protocol_from_json(labelled.to_json())
+    assert (unnamed.domain, unnamed.to_json()) == (None, labelled.to_json())
+    assert unnamed not in (labelled, plain)
 
 
 def test_labels_of_two_kinds_are_never_the_same() -> None:
@@ -231,10 +240,10 @@ def test_a_long_domain_is_not_spelled_out() -> None:
 
 def test_labels_belong_to_protocols_that_count_values() -> None:
     tree = local.HierarchicalRange(k=5, epsilon=1.0)
-    with pytest.raises(ParameterError, match="domain must be None for HierarchicalRange"):
+    with pytest.raises(ParameterError, match="domain must not be given for a specification that has no labels"):
         local.protocol_from_json(tree.to_json(), domain=TEXTS)
-    with pytest.raises(ParameterError, match="domain must have 3 values, as the specification says, got 5"):
-        local.protocol_from_json(local.LocalHashing(k=3, epsilon=1.0).to_json(), domain=TEXTS)
+    with pytest.raises(ParameterError, match="domain must be of 3 labels, got 5 labels"):
+        local.LocalHashing(k=3, epsilon=1.0).about(domain=TEXTS)
 
 
 def test_the_values_have_a_number_or_labels() -> None:
@@ -457,52 +466,54 @@ def test_columns_are_looked_up_without_a_loop(container: str, monkeypatch: pytes
 # --- accumulators --------------------------------------------------------------------------------------------------
 
 
-def test_reports_are_counted_with_those_of_the_same_labels_or_of_none() -> None:
+def test_reports_are_counted_with_those_of_the_same_labels_alone() -> None:
     plain = local.OptimizedUnaryEncoding(k=5, epsilon=1.0)
-    protocol = local.OptimizedUnaryEncoding(domain=TEXTS, epsilon=1.0)
-    other = local.OptimizedUnaryEncoding(domain=TEXTS[::-1], epsilon=1.0)
-    for mine in (protocol, plain):
-        total = mine.accumulator()
-        total.add(plain.to_arrow(plain.perturb([0])))
-        total.add(protocol.to_arrow(protocol.perturb(["red"])))
-        total.add(protocol.perturb(["red"]))
-        total.merge(protocol.accumulator())
-        total.merge(local.Accumulator.from_bytes(total.to_bytes()))
-        assert total.n == 6
-        assert total.protocol == mine
-        assert total.estimate().domain == mine.domain
-        copy = pickle.loads(pickle.dumps(total))  # noqa: S301
-        assert copy == total
-        assert copy.protocol == mine
+    protocol = plain.about(domain=TEXTS)
     total = protocol.accumulator()
-    with pytest.raises(ParameterError, match=r"^reports must be about the domain \('red', .*they are about '1', "):
-        total.add(other.to_arrow(other.perturb(["red"])))
-    with pytest.raises(
-        ParameterError, match=r"^other must be an accumulator of .*domain=\('red', .*got one of .*domain=\('1'"
+    total.add(protocol.to_arrow(protocol.perturb(["red"])))
+    total.add(protocol.perturb(["red"]))
+    total.merge(protocol.accumulator())
+    total.merge(local.Accumulator.from_bytes(total.to_bytes()))
+    assert total.n == 4
+    assert total.protocol == protocol
+    assert total.estimate().domain == tuple(TEXTS)
+    copy = pickle.loads(pickle.dumps(total))  # noqa: S301
+    assert copy == total
+    assert copy.protocol == protocol
+    for other, value, difference in (
+        (plain.about(domain=TEXTS[::-1]), "red", r"about other labels \([0-9a-f]{32}\)"),
+        (plain, 0, "without labels"),
     ):
-        total.merge(other.accumulator())
-    assert total.n == 0
-    assert total != plain.accumulator()
-    assert total.to_bytes() == plain.accumulator().to_bytes()
+        batch = other.to_arrow(other.perturb([value]))
+        for refused, name in (
+            (lambda batch=batch: total.add(batch), "reports"),
+            (lambda other=other: total.merge(other.accumulator()), "other"),
+            (lambda other=other: protocol.estimate(other.accumulator()), "collected"),
+        ):
+            with pytest.raises(ParameterError, match=f"^{name} must be of the same collection, got one {difference}$"):
+                refused()
+        assert total.n == 4
+        assert other.accumulator() != protocol.accumulator()
 
 
 def test_an_estimate_has_the_labels_of_whoever_has_some() -> None:
-    plain, labelled = local.RandomizedResponse(epsilon=1.0), local.RandomizedResponse(domain=["no", "yes"], epsilon=1.0)
-    collected = plain.accumulator()
-    collected.add(plain.perturb([True, False]))
-    assert labelled.estimate(collected).domain == ("no", "yes")
-    assert labelled.estimate(collected).counts.tolist() == plain.estimate(collected).counts.tolist()
-    with pytest.raises(ParameterError, match="collected must be of"):
-        local.RandomizedResponse(domain=["yes", "no"], epsilon=1.0).estimate(labelled.accumulator())
+    labelled = local.RandomizedResponse(domain=["no", "yes"], epsilon=1.0)
+    unnamed = local.protocol_from_json(labelled.to_json())
+    collected = labelled.accumulator()
+    collected.add(labelled.perturb(["no", "yes"]))
+    assert labelled.estimate(local.Accumulator.from_bytes(collected.to_bytes())).domain == ("no", "yes")
+    assert unnamed.estimate(collected).domain is None
+    assert unnamed.estimate(collected).counts.tolist() == labelled.estimate(collected).counts.tolist()
 
 
-@pytest.mark.parametrize("metadata", [b"{", b'{"a": 1}', b"[1, 2, 3, 4, 5]", b'["a"]'])
-def test_labels_that_cannot_be_read_are_refused(metadata: bytes) -> None:
+@pytest.mark.parametrize("metadata", [b"{", b'{"a": 1}', b"[1, 2, 3, 4, 5]", b'["a"]', b"\xff"])
+def test_labels_that_cannot_be_read_are_refused(metadata: bytes, tmp_path: Path) -> None:
     protocol = local.OptimizedUnaryEncoding(domain=TEXTS, epsilon=1.0)
     batch = protocol.to_arrow(protocol.perturb(TEXTS))
-    batch = batch.replace_schema_metadata({**batch.schema.metadata, b"dpnoise.domain": metadata})
-    with pytest.raises(ParameterError, match=r"the metadata 'dpnoise\.domain' (are not JSON|must list 5 texts)"):
-        protocol.accumulator().add(batch)
+    damaged = batch.replace_schema_metadata({**batch.schema.metadata, b"dpnoise.domain": metadata})
+    pq.write_table(pa.Table.from_batches([damaged]), tmp_path / "reports.parquet")
+    with pytest.raises(ParameterError, match=r"cannot be used: the metadata 'dpnoise\.domain' cannot be used: "):
+        protocol.accumulator().add_parquet(tmp_path / "reports.parquet")
 
 
 # --- files and the command line ------------------------------------------------------------------------------------
@@ -542,7 +553,7 @@ def test_the_command_line_and_the_library_write_the_same_metadata(kind: str, val
     assert [row["count"] for row in rows] == total.estimate().counts.tolist()
 
     other = local.GeneralizedRandomizedResponse(domain=values[::-1], epsilon=2.0)
-    with pytest.raises(ParameterError, match=r"^reports must be about the domain"):
+    with pytest.raises(ParameterError, match=r"^reports must be of the same collection, got one about other labels"):
         other.accumulator().add_parquet(theirs)
 
 

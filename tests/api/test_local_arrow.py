@@ -22,6 +22,7 @@ from dpnoise.local import _arrow
 
 PROTOCOL = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
 OTHER = local.OptimizedUnaryEncoding(k=15, epsilon=2.0)
+OF_ANOTHER = f"reports must be of the same protocol, {PROTOCOL.to_json()}, got {OTHER.to_json()}"
 RESPONSE = local.RandomizedResponse.coin_flips()
 PROTOCOLS = [
     PROTOCOL,
@@ -243,10 +244,7 @@ def test_a_specification_in_the_metadata():
     own = table.replace_schema_metadata({"dpnoise.protocol": PROTOCOL.to_json()})
     others = table.replace_schema_metadata({"dpnoise.protocol": OTHER.to_json()})
     for data in (others, others.to_batches()[0], others.to_reader()):
-        with pytest.raises(ParameterError, match="their metadata say that they are of") as caught:
-            accumulator.add(data)
-        assert PROTOCOL.spec_id in str(caught.value)
-        assert OTHER.spec_id in str(caught.value)
+        refuses(ParameterError, OF_ANOTHER, accumulator.add, data)
     for damaged in (b"{", b"\xff"):
         refuses(ParameterError, "not a protocol specification", accumulator.add,
                 table.replace_schema_metadata({"dpnoise.protocol": damaged}))  # fmt: skip
@@ -356,9 +354,9 @@ def test_files_that_cannot_be_counted(table, tmp_path):
     with pytest.raises(FileNotFoundError):
         accumulator.add_parquet(path)
     pq.write_table(table.replace_schema_metadata({"dpnoise.protocol": OTHER.to_json()}), path)
-    refuses(ParameterError, "their metadata say that they are of", accumulator.add_parquet, path)
+    refuses(ParameterError, OF_ANOTHER, accumulator.add_parquet, path)
     pq.write_table(table[:0].replace_schema_metadata({"dpnoise.protocol": OTHER.to_json()}), path)
-    refuses(ParameterError, "their metadata say that they are of", accumulator.add_parquet, path)
+    refuses(ParameterError, OF_ANOTHER, accumulator.add_parquet, path)
     pq.write_table(table.rename_columns(["a", "b"]), path)
     refuses(ParameterError, f"{str(path)!r} cannot be used: reports must be one column", accumulator.add_parquet, path)
     pq.write_table(table.select(["day"]), path)

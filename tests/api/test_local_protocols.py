@@ -216,8 +216,7 @@ def test_a_specification_that_was_written_again_is_refused(written_again):
     text = local.HadamardResponse(k=15, epsilon=1e-6).to_json()
     changed = written_again(text)
     assert changed != text
-    message = "nor a text without escapes" if "\\u" in changed else "must be exactly as to_json gave them"
-    refuses(ParameterError, message, local.protocol_from_json, changed)
+    refuses(ParameterError, "must be exactly as to_json gave them", local.protocol_from_json, changed)
     assert local.protocol_from_json(f" {text}\r\n").to_json() == text
 
 
@@ -228,9 +227,7 @@ def test_specifications_that_cannot_be_used():
     refuses(ParameterError, message, local.protocol_from_json, changed)
     refuses(ParameterError, "it is not JSON", local.protocol_from_json, text[:-1])
     refuses(ParameterError, "unknown protocol", local.protocol_from_json, text.replace("optimized", "improved"))
-    message = (
-        "the specification must be of RandomizedResponse, got one of OptimizedUnaryEncoding: use protocol_from_json"
-    )
+    message = "the specification must be of RandomizedResponse, got one of OptimizedUnaryEncoding"
     refuses(ParameterError, message, local.RandomizedResponse.from_json, text)
     refuses(TypeError, "make one of the protocols", local.Protocol)
 

@@ -168,7 +168,7 @@ def test_what_cannot_be_used_is_named() -> None:
         (
             lambda: protocol.estimate(local.HierarchicalRange(k=51, epsilon=1.0).accumulator()),
             ParameterError,
-            "collected must be of HierarchicalRange(k=50, epsilon=1.0, branching=4), got an accumulator of",
+            f"collected must be of the same protocol, {protocol.to_json()}, got ",
         ),
         (
             lambda: protocol.accumulator().estimate(),

@@ -81,7 +81,7 @@ from dpnoise import hazmat, local, samplers, sgd, stability
 
 protocol = local.OptimizedUnaryEncoding(k=2**23, epsilon=1.0)  # 64 MiB of counters
 points = local.ProjectiveGeometryResponse(k=2**22, epsilon=1.0)
-counts, of_points = protocol.accumulator(), points.accumulator()
+counts, others, of_points = protocol.accumulator(), protocol.accumulator(), points.accumulator()
 report = np.zeros((1, protocol.report_bytes), np.uint8)
 state, messages = counts.to_bytes(), protocol.messages(report)
 memo = local.ClientMemo.generate(2**21)
@@ -99,7 +99,7 @@ calls = {
     "to_bytes": counts.to_bytes,
     "add": lambda: counts.add(report, threads=1),
     "add_messages": lambda: counts.add_messages(messages, threads=1),
-    "merge": lambda: counts.merge(counts),
+    "merge": lambda: counts.merge(others),
     "estimate": counts.estimate,
     "estimate of points": of_points.estimate,
     "estimate_supports": lambda: native.estimate_supports(1, supports),
