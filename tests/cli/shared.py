@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 for package in ("typer", "rich", "pyarrow"):
@@ -16,13 +15,15 @@ from dpnoise.cli.reports import report_writer
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
 
-PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
 DOMAIN = ["red", "green", "", "deep blue"]
+PROTOCOL = local.OptimizedUnaryEncoding(domain=DOMAIN, epsilon=2.0)
+REVERSED = local.OptimizedUnaryEncoding(domain=DOMAIN[::-1], epsilon=2.0)
 
 
-def write(path: Path, n: int, protocol: Any = PROTOCOL, domain: list[str] = DOMAIN) -> Path:
+def write(path: Path, n: int, protocol: Any = PROTOCOL) -> Path:
     """Write a file of reports."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file, report_writer(file, protocol, domain) as add:
-        add(protocol.perturb(np.arange(n) % protocol.k))
+    labels = protocol.domain or range(protocol.k)
+    with path.open("wb") as file, report_writer(file, protocol) as add:
+        add(protocol.perturb([labels[i % protocol.k] for i in range(n)]))
     return path

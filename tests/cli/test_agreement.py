@@ -1,20 +1,17 @@
-"""Of which protocol and domain the files are that are counted: most of them, or those that are asked for."""
+"""Of which specification the files are that are counted: that of most of them, or those that are asked for."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
+from cli.shared import DOMAIN, PROTOCOL, REVERSED, Refuse, Run, write
 
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from dpnoise import local
 
-OTHER = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
+OTHER = local.OptimizedUnaryEncoding(domain=DOMAIN, epsilon=1.0)
 
 
 @pytest.fixture
@@ -25,28 +22,20 @@ def folder(tmp_path: Path) -> Path:
     write(folder / "0-stranger.parquet", 7, OTHER)
     for number in (1, 2, 3):
         write(folder / f"{number}.parquet", 100 * number)
-    write(folder / "4-stranger.parquet", 9, domain=DOMAIN[::-1])
+    write(folder / "4-stranger.parquet", 9, REVERSED)
     return folder
 
 
 @pytest.fixture
 def specification(tmp_path: Path) -> Callable[[Any], Path]:
-    """Return a function that writes the specification of a protocol."""
+    """Return a function that writes the document of a protocol, or its specification alone."""
 
-    def make(protocol: Any) -> Path:
-        path = tmp_path / "specification.json"
-        path.write_text(protocol.to_json(), encoding="utf-8")
+    def make(protocol: Any, *, alone: bool = False) -> Path:
+        path = tmp_path / f"{protocol.spec_id}.json"
+        path.write_text(protocol.to_json() if alone else protocol.to_document(), encoding="utf-8")
         return path
 
     return make
-
-
-@pytest.fixture
-def domain_file(tmp_path: Path) -> Path:
-    """Return a file with the domain, the other way round."""
-    path = tmp_path / "domain.txt"
-    path.write_text("\n".join(DOMAIN[::-1]) + "\n", encoding="utf-8")
-    return path
 
 
 def test_most_files_decide(run: Run, folder: Path) -> None:
@@ -56,8 +45,8 @@ def test_most_files_decide(run: Run, folder: Path) -> None:
     record = outcome.json
     assert (record["n"], record["spec_id"], list(record["failed"])) == (600, PROTOCOL.spec_id, [str(first), str(last)])
     assert outcome.err.splitlines() == [
-        f"dpnoise: '{first}' is of another protocol than 3 of the 5 files: {OTHER!r}, not {PROTOCOL!r}",
-        f"dpnoise: '{last}' has another domain than 3 of the 5 files",
+        f"dpnoise: '{first}' is of another collection than 3 of the 5 files: {OTHER!r}, not {PROTOCOL!r}",
+        f"dpnoise: '{last}' is of another collection than 3 of the 5 files: {REVERSED!r}, not {PROTOCOL!r}",
         "dpnoise: 2 of the files could not be used and are left out",
     ]
 
@@ -66,8 +55,8 @@ def test_a_tie_is_refused(run: Run, refuse: Refuse, folder: Path, tmp_path: Path
     first, second = folder / "0-stranger.parquet", folder / "1.parquet"
     state = tmp_path / "state.json"
     message = (
-        f"as many files are like '{first}' as like '{second}', which differ in protocol or domain: say which ones to "
-        f"count with --spec or --domain-file"
+        f"as many files are like '{first}' as like '{second}', which differ in their specification: say which ones "
+        f"to count with --spec"
     )
     assert refuse("estimate", first, second, "--state", state) == message
     assert not state.exists()
@@ -79,12 +68,32 @@ def test_a_tie_is_refused(run: Run, refuse: Refuse, folder: Path, tmp_path: Path
 def test_a_specification_decides(run: Run, folder: Path, specification: Any) -> None:
     outcome = run("estimate", folder, "--spec", specification(OTHER), "--json")
     assert (outcome.code, outcome.json["n"], len(outcome.json["failed"])) == (3, 7, 4)
-    message = f"'{folder / '1.parquet'}' is of another protocol than --spec: {PROTOCOL!r}, not {OTHER!r}"
+    message = f"'{folder / '1.parquet'}' is of another collection than --spec: {PROTOCOL!r}, not {OTHER!r}"
     assert outcome.err.splitlines()[0] == f"dpnoise: {message}"
-    # Between the files that it leaves, most of them decide.
-    outcome = run("estimate", folder, "--spec", specification(PROTOCOL), "--json")
+    outcome = run("estimate", folder, "--spec", specification(REVERSED), "--json")
+    assert (outcome.code, outcome.json["n"]) == (3, 9)
+    assert [row["value"] for row in outcome.json["estimates"]] == DOMAIN[::-1]
+
+
+def test_a_specification_without_labels_decides_by_its_digest(run: Run, folder: Path, specification: Any) -> None:
+    outcome = run("estimate", folder, "--spec", specification(PROTOCOL, alone=True), "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 600)
-    assert "4-stranger.parquet' has another domain than 3 of the 4 files" in outcome.err
+    assert [row["value"] for row in outcome.json["estimates"]] == [0, 1, 2, 3]
+
+
+def test_several_specifications_are_counted_each_by_itself(
+    run: Run, refuse: Refuse, folder: Path, specification: Any, tmp_path: Path
+) -> None:
+    specs = [word for one in (PROTOCOL, OTHER) for word in ("--spec", specification(one))]
+    outcome = run("estimate", folder, *specs, "--json")
+    assert [one["n"] for one in outcome.json["collections"]] == [600, 7]
+    assert outcome.code == 3  # of one file
+    assert [one["failed"].keys() for one in outcome.json["collections"]] == 2 * [{str(folder / "4-stranger.parquet")}]
+    whole = run("estimate", folder, *specs, "--spec", specification(REVERSED), "--json")
+    assert (whole.code, [one["n"] for one in whole.json["collections"]]) == (0, [600, 7, 9])
+    assert "must be of different collections" in refuse("estimate", folder, *specs, *specs[:2])
+    for more in (["-o", tmp_path / "out.csv"], ["--state", tmp_path / "state"], ["--plot", tmp_path / "chart.png"]):
+        assert "several of --spec go with files alone" in refuse("estimate", folder, *specs, *more)
 
 
 def test_counters_have_a_limit(run: Run, refuse: Refuse, folder: Path, specification: Any) -> None:
@@ -98,61 +107,25 @@ def test_counters_have_a_limit(run: Run, refuse: Refuse, folder: Path, specifica
     assert "needs a --limit of at least" in refuse("estimate", folder / "1.parquet", "--limit", 7)
 
 
-def test_a_domain_decides(run: Run, folder: Path, domain_file: Path, specification: Any) -> None:
-    outcome = run("estimate", folder, "--domain-file", domain_file, "--json")
-    assert (outcome.code, outcome.json["n"]) == (3, 9)
-    assert [row["value"] for row in outcome.json["estimates"]] == DOMAIN[::-1]
-    assert f"'{folder / '1.parquet'}' has another domain than --domain-file" in outcome.err
-    # It is that of files that do not say.
-    table = pq.read_table(folder / "1.parquet")
-    metadata = {key: value for key, value in table.schema.metadata.items() if key != b"dpnoise.domain"}
-    bare = folder / "5.parquet"
-    pq.write_table(table.replace_schema_metadata(metadata), bare)
-    arguments = [folder, "--domain-file", domain_file, "--spec", specification(PROTOCOL)]
-    assert run("estimate", *arguments, "--json").json["n"] == 109
-
-
 def test_a_state_decides(run: Run, refuse: Refuse, folder: Path, tmp_path: Path, specification: Any) -> None:
     state = tmp_path / "state.json"
     run("estimate", folder / "0-stranger.parquet", "--state", state)
     outcome = run("estimate", folder, "--state", state, "--json")
     assert (outcome.code, outcome.json["n"], len(outcome.json["failed"])) == (3, 7, 4)
-    message = f"--spec is of another protocol than '{state}': {PROTOCOL!r}, not {OTHER!r}"
+    message = f"--spec is of another collection than '{state}': {PROTOCOL!r}, not {OTHER!r}"
     assert refuse("estimate", folder, "--state", state, "--spec", specification(PROTOCOL)) == message
 
 
-def test_a_domain_and_a_state(refuse: Refuse, run: Run, folder: Path, tmp_path: Path, domain_file: Path) -> None:
-    state = tmp_path / "state.json"
-    run("estimate", folder, "--state", state)
-    message = f"--domain-file has another domain than '{state}'"
-    assert refuse("estimate", folder, "--state", state, "--domain-file", domain_file) == message
-
-
-def test_what_is_no_specification(refuse: Refuse, folder: Path, tmp_path: Path, domain_file: Path) -> None:
+def test_what_is_no_specification(refuse: Refuse, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "specification.json"
     assert refuse("estimate", folder, "--spec", path) == f"{path}: No such file or directory"
-    for content in (b"", b"{}", b"\xff", b"[]"):
+    document = PROTOCOL.to_document().encode()
+    for content in (b"", b"{}", b"\xff", b"[]", document.replace(b"red", b"rad"), document[:-1]):
         path.write_bytes(content)
         message = f"'{path}' is not the specification of a protocol: "
         assert refuse("estimate", folder, "--spec", path).startswith(message)
-    path.write_text(local.DuchiMean(epsilon=1.0).to_json(), encoding="utf-8")
-    message = "--spec has reports of DuchiMean, which are not about values that --domain-file lists"
-    assert refuse("estimate", folder, "--spec", path, "--domain-file", domain_file) == message
-    path.write_text(local.OptimizedUnaryEncoding(k=5, epsilon=1.0).to_json(), encoding="utf-8")
-    message = "--spec has reports about 5 values, and --domain-file lists 4"
-    assert refuse("estimate", folder, "--spec", path, "--domain-file", domain_file) == message
 
 
 def test_no_estimate_replaces_what_decides(refuse: Refuse, folder: Path, specification: Any) -> None:
     path = specification(PROTOCOL)
     assert "is also an input" in refuse("estimate", folder, "--spec", path, "-o", path)
-
-
-def test_a_file_without_a_domain_of_another_size(run: Run, folder: Path, domain_file: Path) -> None:
-    path = write(folder / "9.parquet", 5, local.OptimizedUnaryEncoding(k=3, epsilon=2.0), ["a", "b", "c"])
-    table = pq.read_table(path)
-    metadata = {key: value for key, value in table.schema.metadata.items() if key != b"dpnoise.domain"}
-    pq.write_table(pa.table({"report": table["report"]}, metadata=metadata), path)
-    outcome = run("estimate", path, folder / "4-stranger.parquet", "--domain-file", domain_file)
-    assert outcome.code == 3
-    assert f"'{path}' has reports about 3 values, and --domain-file lists 4" in outcome.err

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
+from cli.shared import DOMAIN, PROTOCOL, REVERSED, Refuse, Run, write
 
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
@@ -94,7 +94,7 @@ def test_files_of_the_same_reports_by_chance_are_two(run: Run, tmp_path: Path) -
     sure = local.RandomizedResponse(epsilon=32.0)  # so that the reports are the same
     paths = [tmp_path / f"{i}.parquet" for i in range(2)]
     for path in paths:
-        with path.open("wb") as file, report_writer(file, sure, ["no", "yes"]) as add:
+        with path.open("wb") as file, report_writer(file, sure) as add:
             add(np.ones((1, 1), np.uint8))
     assert estimates(run, *paths)["n"] == 2
 
@@ -153,13 +153,13 @@ def bit(path: Path) -> str:
 
 
 def other_protocol(path: Path) -> str:
-    write(path, 5, local.OptimizedUnaryEncoding(k=4, epsilon=1.0))
-    return f"'{path}' is of another protocol than "
+    write(path, 5, local.OptimizedUnaryEncoding(domain=DOMAIN, epsilon=1.0))
+    return f"'{path}' is of another collection than "
 
 
 def other_domain(path: Path) -> str:
-    write(path, 5, domain=DOMAIN[::-1])
-    return f"'{path}' has another domain than "
+    write(path, 5, REVERSED)
+    return f"'{path}' is of another collection than "
 
 
 def other_column(path: Path) -> str:
@@ -219,7 +219,7 @@ def test_estimates_replace_estimates_alone(refuse: Refuse, run: Run, parts: list
 
 def test_damage_in_a_later_row_group_leaves_no_trace(run: Run, parts: list[Path]) -> None:
     good = estimates(run, parts[0], parts[2])
-    rows = [row.tobytes() for row in PROTOCOL.perturb(np.zeros(5_000, int))]
+    rows = [row.tobytes() for row in PROTOCOL.perturb(["red"] * 5_000)]
     metadata = {"dpnoise.protocol": PROTOCOL.to_json(), "dpnoise.domain": json.dumps(DOMAIN)}
     table = pa.table({"report": pa.array(rows, pa.binary(1))}, metadata=metadata)
     pq.write_table(table, parts[1], row_group_size=1_000)
@@ -287,7 +287,7 @@ def test_a_state_and_bad_files(run: Run, parts: list[Path], state: Path) -> None
     other_protocol(parts[1])
     outcome = run("estimate", parts[1], parts[2], "--state", state, "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 400)
-    assert f"'{parts[1]}' is of another protocol than '{state}': " in outcome.err
+    assert f"'{parts[1]}' is of another collection than '{state}': " in outcome.err
 
 
 def test_an_interrupted_run_keeps_what_it_has_done(
@@ -455,11 +455,11 @@ def test_states_that_do_not_go_together(run: Run, refuse: Refuse, parts: list[Pa
     counted = "which has been counted before: merging would count the reports twice"
     assert refuse("merge", one, two, "-o", out) == f"'{two}' holds '{parts[1]}', {counted}"
     assert refuse("merge", one, one, "-o", out) == f"'{one}' holds '{parts[0]}' and 1 more, {counted}"
-    for spoil, message in ((other_protocol, "is of another protocol than"), (other_domain, "has another domain than")):
+    for spoil in (other_protocol, other_domain):
         spoil(parts[2])
         two.unlink()
         run("estimate", parts[2], "--state", two)
-        assert refuse("merge", one, two, "-o", out).startswith(f"'{two}' {message} '{one}'")
+        assert refuse("merge", one, two, "-o", out).startswith(f"'{two}' is of another collection than '{one}': ")
     assert not out.exists()
     assert "is also an input" in refuse("merge", one, two, "-o", one)
     assert "is not a state" in refuse("merge", one, parts[0], "-o", out)

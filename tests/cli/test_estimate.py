@@ -27,7 +27,7 @@ PROTOCOLS = {
     "oue": ["--protocol", "oue", "--epsilon", 2],
     "ue": ["--protocol", "ue", "--p", 0.75, "--q", 0.25],
 }
-PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)  # "oue"
+PROTOCOL = local.OptimizedUnaryEncoding(domain=list(TRUTH), epsilon=2.0)  # "oue"
 COLUMNS = ["value", "count", "standard_error", "lower", "upper"]
 
 
@@ -238,7 +238,7 @@ def test_no_reports_are_legal(run: Run, reports: Path, tmp_path: Path) -> None:
 
 def test_without_a_domain_the_values_are_numbered(run: Run, reports: Path, tmp_path: Path) -> None:
     bare = rewritten(reports, tmp_path / "bare.parquet", metadata={b"dpnoise.domain": None})
-    assert [row["value"] for row in run("estimate", bare, "--json").json["estimates"]] == ["0", "1", "2", "3"]
+    assert [row["value"] for row in run("estimate", bare, "--json").json["estimates"]] == [0, 1, 2, 3]
 
 
 def test_counts_are_rounded_to_their_error_on_a_terminal_alone(run: Run, reports: Path) -> None:
@@ -333,9 +333,10 @@ def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
         ({b"dpnoise.protocol": b"{"}, "not a protocol specification"),
         ({b"dpnoise.protocol": b"\xff"}, "not a protocol specification"),
         ({b"dpnoise.protocol": b'{"protocol":"carrier-pigeon"}'}, "not a protocol specification"),
-        ({b"dpnoise.domain": b"["}, "the metadata 'dpnoise.domain' are not JSON"),
-        ({b"dpnoise.domain": b'["a","b"]'}, "must list 4 texts"),
-        ({b"dpnoise.domain": b"[1,2,3,4]"}, "must list 4 texts"),
+        ({b"dpnoise.domain": b"["}, "the metadata 'dpnoise.domain' cannot be used: "),
+        ({b"dpnoise.domain": b'["a","b"]'}, "domain must be of 4 labels, got 2 labels"),
+        ({b"dpnoise.domain": b"[1,2,3,4]"}, "domain must have the labels of the specification, in their order"),
+        ({b"dpnoise.domain": b'["green","red","","deep blue"]'}, "domain must have the labels of the specification"),
         ({b"dpnoise.domain": b'["a","b","c","a"]'}, "a value of domain must occur only once"),
     ],
 )

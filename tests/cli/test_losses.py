@@ -18,14 +18,13 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from cli.shared import DOMAIN, PROTOCOL, Refuse, Run, write
+from cli.shared import DOMAIN, Refuse, Run, write
 
 from dpnoise import _files, local
 from dpnoise.accounting import Ledger
 from dpnoise.audit import _self_audit, self_audit
 from dpnoise.audit._cases import CASES
 from dpnoise.cli import app, collect, main, signals, starting
-from dpnoise.cli.reports import report_writer
 
 PERTURB = ["--column", "colour", "--protocol", "oue", "--epsilon", 2, "--domain", ",".join(DOMAIN)]
 NO_SPACE = os.strerror(errno.ENOSPC)
@@ -182,7 +181,9 @@ def test_a_signal_that_is_ignored_stays_ignored(
     run: Run, parts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # as nohup has it
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    monkeypatch.setattr("dpnoise.cli.estimate.read_agreement", lambda *_: send(signal.SIGTERM) or collect.Agreement())
+    monkeypatch.setattr(
+        "dpnoise.cli.estimate.read_agreements", lambda *_: [send(signal.SIGTERM) or collect.Agreement()]
+    )
     assert run("estimate", *parts, "--json").json["n"] == 600
 
 
@@ -354,8 +355,7 @@ def test_a_closed_pipe_ends_the_program_in_silence(parts: list[Path], state: Pat
 
 def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
-    with path.open("wb") as file, report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
-        add(PROTOCOL.perturb([0, 1]))
+    write(path, 2, local.OptimizedUnaryEncoding(domain=["thé", "b"], epsilon=2.0))
     command = [sys.executable, "-m", "dpnoise", "estimate", str(path)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     process = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)

@@ -51,7 +51,7 @@ def test_messages_are_counted_as_reports_are(run: Run, spec: Path, inbox: Path, 
     record = run("estimate", inbox, "--messages", framing, "--spec", spec, "--json").json
     assert (record["n"], record["rejected"], record["files"]) == (600, 0, 1)
     assert [row["count"] for row in record["estimates"]] == PROTOCOL.estimate(REPORTS).counts.tolist()
-    assert [row["value"] for row in record["estimates"]] == [str(value) for value in range(12)]
+    assert [row["value"] for row in record["estimates"]] == list(range(12))
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
@@ -146,9 +146,9 @@ def test_what_messages_need(refuse: Refuse, run: Run, spec: Path, inbox: Path, t
     assert run("estimate", tmp_path / "in*", "--messages", "json-lines", "--spec", spec, "--json").json["n"] == 0
 
 
-def test_messages_with_labels(run: Run, spec: Path, inbox: Path, tmp_path: Path) -> None:
-    inbox.write_bytes(framed("json-lines", MESSAGES))
-    domain = tmp_path / "domain.txt"
-    domain.write_text("\n".join(f"v{i}" for i in range(12)) + "\n", encoding="utf-8")
-    asked = ["estimate", inbox, "--messages", "json-lines", "--spec", spec, "--domain-file", domain, "--json"]
+def test_messages_with_labels(run: Run, spec: Path, inbox: Path) -> None:
+    labelled = PROTOCOL.about(domain=[f"v{i}" for i in range(12)])
+    inbox.write_bytes(framed("json-lines", labelled.messages(REPORTS)))
+    spec.write_text(labelled.to_document(), encoding="ascii")
+    asked = ["estimate", inbox, "--messages", "json-lines", "--spec", spec, "--json"]
     assert [row["value"] for row in run(*asked).json["estimates"]] == [f"v{i}" for i in range(12)]

@@ -40,7 +40,7 @@ def commands(name: str) -> list[tuple[str, list[object]]]:
         (csv, ["estimate", "reports.parquet", "-o", csv]),
         (name, ["estimate", "reports.parquet", "--state", name]),
         (name, ["estimate", "reports.parquet", "--spec", name]),
-        (name, ["estimate", "reports.parquet", "--domain-file", name]),
+        (name, ["estimate", "reports.parquet", "--spec", name]),
         (name, ["merge", "reports.parquet", "-o", name]),
         (name, ["merge", name, "-o", "new"]),
         (name, ["specify", "--protocol", "oue", "--k", 3, "--epsilon", 1, "-o", name]),
@@ -114,14 +114,13 @@ def test_what_is_read_once_may_come_through_a_pipe(run: Run) -> None:
     for content in (
         b"".join(len(message).to_bytes(4, "little") + message for message in messages),
         protocol.to_json().encode(),
-        b"a\nb\nc\n",
     ):
         reading, writing = os.pipe()
         os.write(writing, content)
         os.close(writing)
         streams.append(f"/dev/fd/{reading}")
-    data, spec, domain = streams
-    given = ["--messages", "length-prefixed", "--spec", spec, "--domain-file", domain, "--json"]
+    data, spec = streams
+    given = ["--messages", "length-prefixed", "--spec", spec, "--json"]
     assert run("estimate", data, *given).json["n"] == 3
     for stream in streams:
         os.close(int(stream.rpartition("/")[2]))

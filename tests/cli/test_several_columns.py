@@ -75,7 +75,7 @@ def test_the_reports_are_those_of_the_library(run: Run, perturbed: Callable[...,
     table = pq.read_table(perturbed("reports.parquet"))
     protocol = local.Sampled.from_json(
         table.schema.metadata[b"dpnoise.protocol"].decode(),
-        domains=json.loads(table.schema.metadata[b"dpnoise.domain"]),
+        domain=json.loads(table.schema.metadata[b"dpnoise.domain"]),
     )
     reports = np.frombuffer(b"".join(table["report"].to_pylist()), np.uint8).reshape(N, protocol.report_bytes)
     estimate = protocol.estimate(reports)
@@ -96,7 +96,7 @@ def test_states_and_other_files(run: Run, refuse: Refuse, perturbed: Callable[..
     run("estimate", first, "--state", state)
     record = run("estimate", second, other, "--state", state, "--json", "-o", out)
     assert (record.code, record.json["n"], record.json["files"]) == (3, 2 * N, 2)
-    assert f"'{other}' is of another protocol than '{state}'" in record.err
+    assert f"'{other}' is of another collection than '{state}'" in record.err
     assert record.json["estimates"] == whole["estimates"]
     assert out.read_text(encoding="utf-8").startswith("attribute,value,count,standard_error,lower,upper\ncolour,red,")
     assert run("estimate", "--state", state, "-o", out).code == 0  # it replaces the estimate
@@ -114,11 +114,11 @@ def test_states_and_other_files(run: Run, refuse: Refuse, perturbed: Callable[..
         ({b"dpnoise.domain": b"["}, " cannot be used: "),
         (
             {b"dpnoise.domain": b"[1]"},
-            " cannot be used: domains must be a mapping by the names of attributes, ",
+            " cannot be used: the metadata 'dpnoise.domain' cannot be used: domain must be a mapping by the names of ",
         ),
         (
             {b"dpnoise.domain": b'{"colour":["a","b"]}'},
-            " cannot be used: attribute 'colour': domain must have 3 v",
+            " cannot be used: the metadata 'dpnoise.domain' cannot be used: attribute 'colour': domain must be of 3 ",
         ),
     ],
 )
@@ -142,7 +142,7 @@ def test_attributes_that_are_not_counted_and_other_columns(
     means = {name: local.DuchiMean(epsilon=1.0) for name in TRUTH}
     changed = {b"dpnoise.protocol": local.Split(attributes=means).to_json()}
     pq.write_table(table.replace_schema_metadata(changed), path)
-    assert refuse("estimate", path) == f"'{path}' cannot be used: attribute 'colour' is not counted by value"
+    assert refuse("estimate", path) == "attribute 'colour' is not counted by value: estimate it from Python"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ PLAIN = ["-5", "+5", "-1.5e-3", "1", "x=1", "-", "", "'s-Hertogenbosch", "'-5", 
 def test_formulas_are_texts_in_csv_alone(run: Run, tmp_path: Path) -> None:
     """Everywhere else all texts are as they were given, and so are numbers."""
     texts = [*FORMULAS, *PLAIN]
-    path = write(tmp_path / "reports.parquet", 100, local.OptimizedUnaryEncoding(k=len(texts), epsilon=2.0), texts)
+    path = write(tmp_path / "reports.parquet", 100, local.OptimizedUnaryEncoding(domain=texts, epsilon=2.0))
     written = {
         suffix: run("estimate", path, "-o", tmp_path / f"out{suffix}") for suffix in (".csv", ".json", ".parquet")
     }

@@ -66,8 +66,8 @@ def test_labels_of_a_ledger(run: Run, memory_path: Path) -> None:
 
 
 def test_labels_in_the_metadata_of_others(run: Run, tmp_path: Path) -> None:
-    protocol = local.OptimizedUnaryEncoding(k=len(HOSTILE), epsilon=2.0)
-    reports = write(tmp_path / "reports.parquet", 2_000, protocol, list(HOSTILE))
+    protocol = local.OptimizedUnaryEncoding(domain=HOSTILE, epsilon=2.0)
+    reports = write(tmp_path / "reports.parquet", 2_000, protocol)
     shown = run("estimate", reports)
     assert (shown.code, shown.err) == (0, "")
     assert all(escaped(text) in of_terminal(shown.out) for text in HOSTILE)

@@ -129,9 +129,10 @@ def _of_parquet(
     """Count the reports of a Parquet file, unless it has been counted before."""
     file = open_reports(path)
     protocol = agreement.kind_of(file)
-    part = State(repr(str(path)), protocol.accumulator())
     if state is not None:
-        state.check_same(part.name, protocol)
+        state.check_same(repr(str(path)), protocol)
+        protocol = state.accumulator.protocol  # the file may have lost its labels
+    part = State(repr(str(path)), protocol.accumulator())
     identity = identify(path)
     part.sources[identity] = str(path)
     if state is not None and identity in state.sources:
