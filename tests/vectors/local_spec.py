@@ -89,8 +89,7 @@ class Derivation:
     """What is permanent in people's answers to a question."""
 
     def __init__(self, spec: dict[str, Any], question: str, secrets: list[bytes]) -> None:
-        text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-        asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
+        asked = bare_digest(spec) + sha256(question.encode()).digest()
         context = np.frombuffer(sha256(b"dpnoise memo" + asked).digest(), "<u4").astype(np.uint32)
         context = np.repeat(context[:, None], len(secrets), axis=1)
         self.keys = chacha12(np.frombuffer(b"".join(secrets), "<u4").reshape(-1, 8).T, context[:4])[:8]
@@ -590,23 +589,74 @@ def gaussian_delta(spec: dict[str, Any], sigma: int) -> mpmath.mpf:
     return tail[0] - mpmath.exp(epsilon) * tail[1]
 
 
+# --- what reports are about ------------------------------------------------------------------------------------------
+
+ABOUT = {"labels": 32, "question": 255, "period": 63}
+"""The fields that say what reports are about, and the most bytes of each."""
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def canonical(spec: dict[str, Any]) -> str:
+    """Write a specification whose doubles Python writes as specifications do."""
+    return json.dumps(spec, sort_keys=True, separators=(",", ":"))
+
+
+def bare_digest(spec: dict[str, Any]) -> bytes:
+    """Give the digest of how reports are made, whatever they are about."""
+    return sha256(canonical({name: value for name, value in spec.items() if name not in ABOUT}).encode()).digest()
+
+
+def labels_digest(attributes: list[list[str]]) -> str:
+    """Give the digest of the labels of each attribute, none where it has none."""
+    hashed = b"dpnoise labels"
+    for labels in attributes:
+        texts = [label.encode() for label in labels]
+        hashed += struct.pack("<I", len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in texts)
+    return sha256(hashed).hexdigest()[:32]
+
+
+def listed(domain: Any, names: list[str]) -> list[list[str]]:
+    """Give the texts that a document lists for each of these attributes, or for the only one."""
+    of_each = [domain.get(name, []) for name in names] if isinstance(domain, dict) else [domain]
+    return [[x if isinstance(x, str) else shortest(x) for x in labels] for labels in of_each]
+
+
+def shortest(number: float) -> str:
+    """Write a double as specifications do: as Python, but for exponents without zeros, and none for 0.00001."""
+    digits, _, exponent = repr(float(number)).partition("e")
+    if exponent == "-05":
+        sign, significant = "-" * (number < 0), digits.lstrip("-").replace(".", "")
+        return f"{sign}0.0000{significant}"
+    return digits + (f"e{int(exponent):{'+' if exponent[0] == '+' else ''}}" if exponent else "")
+
+
+def may_be_asked(text: str, most: int) -> bool:
+    """Tell whether a text may be a question, or a period, of at most so many bytes."""
+    return 0 < len(text.encode()) <= most and text.strip(" ") == text and UNSEEN.search(text) is None
+
+
 # --- messages and states ---------------------------------------------------------------------------------------------
 
 _PAGE = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
 (_ROW,) = re.findall(r"^\| 1 \| the protocol: .*$", _PAGE, re.MULTILINE)
 CODES = {name: int(code) for code, name in re.findall(r"(\d+) `(\w+)`", _ROW)}
 """The numbers of protocols in messages, as the page on the wire format defines them."""
+SCHEMES = {name: int(code) for name, code in re.findall(r"^\| `(sampled|split)` \| (\d+) \|", _PAGE, re.MULTILINE)}
+"""The same of several attributes."""
 
 
-def memo(secrets: list[bytes]) -> bytes:
-    """Give the bytes of a memo."""
-    whole = struct.pack("<4sB3xQ", b"DPNM", 2, len(secrets)) + b"".join(secrets)
+def memo(secrets: list[bytes], answered: list[tuple[str, dict[str, Any]]] = []) -> bytes:  # noqa: B006 # is read
+    """Give the bytes of a memo, whose people have answered these questions with these protocols."""
+    whole = b"DPNM\2" + len(answered).to_bytes(3, "little") + struct.pack("<Q", len(secrets)) + b"".join(secrets)
+    whole += b"".join(sha256(question.encode()).digest() + bare_digest(spec) for question, spec in answered)
     return whole + struct.pack("<I", crc32c(whole))
 
 
 def message_header(specification: str) -> bytes:
     """Give what stands before the report in a message."""
-    code = CODES[json.loads(specification)["protocol"]]
+    code = (CODES | SCHEMES)[json.loads(specification)["protocol"]]
     return b"DP" + bytes([1, code]) + sha256(specification.encode()).digest()[:8]
 
 

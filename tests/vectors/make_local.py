@@ -1,10 +1,11 @@
 """Make tests/vectors/local.json: reports of every local protocol on given random bytes, and what a collector counts.
 
-It is for whoever writes a client or a collector in another language. All bytes are in hexadecimal. Run by
-``python -m tests.vectors.make_local``.
+In about.json are collections whose specifications say what reports are about. Both are for whoever writes a client or a
+collector in another language. All bytes are in hexadecimal. Run by ``python -m tests.vectors.make_local``.
 """
 
 import json
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,38 @@ PROTOCOLS = [
 ]
 PROTOCOLS += [family.example() for family in local.FAMILIES.values() if family.protocol not in map(type, PROTOCOLS)]
 PEOPLE = 8
+
+ABOUT = TARGET.with_name("about.json")
+SURVEY = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=2.0)
+HOSTILE = ["", "1", 'a "b" \\ \n\x7f', "th\u00e9", "the\u0301", "\N{HOT BEVERAGE}", "\N{GRINNING FACE}"]
+ASKED = 'Caf\u00e9 "deux" / trois \\ \N{GRINNING FACE} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645'
+COLLECTIONS = [
+    SURVEY,
+    SURVEY.about(question="favourite colour", period="2026-W48"),
+    SURVEY.about(question="favourite colour", period="2026-W49"),
+    SURVEY.about(question="favourite colour", period="2026-W48", domain=["green", "red", "blue"]),
+    local.OptimizedUnaryEncoding(k=3, epsilon=2.0).about(question="favourite colour"),
+    local.OptimizedUnaryEncoding(k=3, epsilon=2.0).about(period="2026-11"),
+    local.GeneralizedRandomizedResponse(domain=HOSTILE, epsilon=1.0).about(question=ASKED, period="\u00e9t\u00e9 2026"),
+    local.HadamardResponse(domain=[-1, 0, 2**63 - 1], epsilon=1.0).about(question="q" * 255, period="p" * 63),
+    local.RandomizedResponse(domain=[False, True], epsilon=1.0).about(question="\N{GRINNING FACE}" * 63),
+    local.DuchiMean(epsilon=1.0).about(question="age in years", period="2026-11", bounds=(0, 100)),
+    local.LaplaceMean(epsilon=1.0).about(bounds=(-1e-7, 2.5e22)),
+    local.CountMeanSketch(epsilon=2.0, rows=3, width=16, seed=1).about(question="favourite word"),
+    local.LongitudinalUnaryEncoding(domain=["a", "b", "c"], epsilon_permanent=2.0, epsilon_first=1.0).about(
+        question="colour", period="2026-W48"
+    ),
+    *(
+        scheme(
+            attributes={
+                "age": local.DuchiMean(epsilon=1.0).about(bounds=(0, 100)),
+                "smokes": local.RandomizedResponse(epsilon=1.0),
+                "\N{HOT BEVERAGE}": local.GeneralizedRandomizedResponse(domain=["tea", "coffee"], epsilon=1.0),
+            }
+        ).about(question="habits", period="2026")
+        for scheme in (local.Sampled, local.Split)
+    ),
+]
 
 
 def random_bytes(label: str, length: int) -> bytes:
@@ -108,10 +141,43 @@ def vector(protocol: Any) -> dict[str, Any]:
     }
 
 
+def collection(protocol: Any) -> dict[str, Any]:
+    """Return the vector of a collection: what is announced, the memo if there is one, messages, and their state."""
+    memo = memo_of(protocol)
+    given = memo and local.ClientMemo.from_bytes(memo)
+    if given:
+        protocol.perturb([protocol.domain[0]] * PEOPLE, given, question=protocol.question)
+    rows = np.zeros((2, protocol.report_bytes), np.uint8)
+    messages = [*protocol.messages(rows), *SURVEY.messages(np.zeros((1, SURVEY.report_bytes), np.uint8))]
+    accumulator = protocol.accumulator()
+    accumulator.add_messages(messages)
+    return {
+        "specification": protocol.to_json(),
+        "document": protocol.to_document(),
+        "spec_id": protocol.spec_id,
+        "bare_digest": protocol.bare_digest.hex(),
+        "question": protocol.question,
+        "period": protocol.period,
+        **({"memo": memo.hex(), "memo_afterwards": given.to_bytes().hex()} if memo and given else {}),
+        "messages": [message.hex() for message in messages],
+        "state": accumulator.to_bytes().hex(),
+    }
+
+
 def text() -> str:
-    """Return what belongs into the file."""
-    return "[\n" + ",\n".join(json.dumps(vector(protocol)) for protocol in PROTOCOLS) + "\n]\n"
+    """Return what belongs into the file of protocols."""
+    return _lines(map(vector, PROTOCOLS))
+
+
+def text_about() -> str:
+    """Return what belongs into the file of collections."""
+    return _lines(map(collection, COLLECTIONS))
+
+
+def _lines(vectors: Iterable[dict[str, Any]]) -> str:
+    return "[\n" + ",\n".join(map(json.dumps, vectors)) + "\n]\n"
 
 
 if __name__ == "__main__":
     TARGET.write_text(text(), encoding="utf-8")
+    ABOUT.write_text(text_about(), encoding="utf-8")

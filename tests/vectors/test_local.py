@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+import unicodedata
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpnoise import local
+from dpnoise import ParameterError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
 from tests import local_families
 from tests.vectors import local_spec, make_local
@@ -256,7 +256,7 @@ def test_the_same_words_and_secrets_give_the_same_reports_on_texts(protocol: loc
     assert protocol.report_bytes == local_spec.report_bytes(spec)
 
 
-VECTORS = json.loads((Path(__file__).parent / "local.json").read_text(encoding="utf-8"))
+VECTORS, COLLECTIONS = (json.loads(path.read_text(encoding="utf-8")) for path in (make_local.TARGET, make_local.ABOUT))
 
 
 def test_the_documentation_has_the_codes_of_all_protocols() -> None:
@@ -267,7 +267,8 @@ def test_the_vectors_are_those_of_this_release() -> None:
     assert [json.loads(vector["specification"])["protocol"] for vector in VECTORS] == [
         json.loads(protocol.to_json())["protocol"] for protocol in make_local.PROTOCOLS
     ]
-    assert make_local.text() == (Path(__file__).parent / "local.json").read_text(encoding="utf-8")
+    assert make_local.text() == make_local.TARGET.read_text(encoding="utf-8")
+    assert make_local.text_about() == make_local.ABOUT.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["specification"])
@@ -294,3 +295,75 @@ def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
         header + bytes.fromhex(report) for report in vector["reports"]
     ]
     assert local_spec.state(vector["specification"], received).hex() == vector["state"]
+
+
+@pytest.mark.parametrize("vector", COLLECTIONS, ids=lambda vector: vector["specification"])
+def test_a_collection_follows_from_the_definitions(vector: dict[str, Any]) -> None:
+    text, document = vector["specification"], json.loads(vector["document"])
+    spec = json.loads(text)
+    assert text == local_spec.canonical(spec)
+    assert vector["spec_id"] == sha256(text.encode()).hexdigest()[:16]
+    assert vector["bare_digest"] == local_spec.bare_digest(spec).hex()
+    assert (vector["question"], vector["period"]) == (spec.get("question"), spec.get("period"))
+    assert all(local_spec.may_be_asked(spec[name], most) for name, most in local_spec.ABOUT.items() if name in spec)
+    if "labels" in spec:
+        assert (document.keys(), document["dpnoise.protocol"]) == ({"dpnoise.domain", "dpnoise.protocol"}, text)
+        names = [name for name, _ in spec.get("attributes", [])]
+        assert spec["labels"] == local_spec.labels_digest(local_spec.listed(document["dpnoise.domain"], names))
+    else:
+        assert document == spec
+    received = [bytes.fromhex(message) for message in vector["messages"]]
+    header = local_spec.message_header(text)
+    assert [message.startswith(header) for message in received] == [True, True, text == make_local.SURVEY.to_json()]
+    if "attributes" not in spec:
+        assert local_spec.state(text, received).hex() == vector["state"]
+    if "memo" in vector:
+        secrets = [bytes(secret) for (secret,) in struct.iter_unpack("32s", bytes.fromhex(vector["memo"])[16:-4])]
+        assert local_spec.memo(secrets).hex() == vector["memo"]
+        assert local_spec.memo(secrets, [(spec["question"], spec)]).hex() == vector["memo_afterwards"]
+
+
+def test_permanent_answers_depend_on_the_question_alone() -> None:
+    """Labels and period change nothing of what a person answers, and neither does a question in the specification."""
+    secrets, stream, values = secrets_of(20), script(1), (np.arange(20) % 15).tolist()
+    bare = local.DBitFlip(k=15, d=4, epsilon=1.0)
+    expected, _ = local_spec.perturb_remembering(json.loads(bare.to_json()), values, secrets, "colour", stream)
+    for protocol in (bare, bare.about(question="colour", period="2026-W48"), bare.about(domain=range(15))):
+        spec = json.loads(protocol.to_json())
+        assert local_spec.perturb_remembering(spec, values, secrets, "colour", stream)[0] == expected
+        memo = local.ClientMemo.from_bytes(local_spec.memo(secrets))
+        assert protocol.perturb(values, memo, question="colour").tobytes() == expected
+
+
+@pytest.mark.parametrize("name", ["question", "period"])
+def test_every_character_that_is_not_seen_is_refused(name: str) -> None:
+    protocol = local.RandomizedResponse(epsilon=1.0)
+    most = local_spec.ABOUT[name]
+    for code in (*range(0x3100), *range(0xF900, 0x10100), *range(0xDFF00, 0xE0200)):
+        text = f"a{chr(code)}b"
+        if 0xD800 <= code < 0xE000 or not unicodedata.is_normalized("NFC", text):
+            continue
+        if local_spec.may_be_asked(text, most):
+            assert getattr(protocol.about(**{name: text}), name) == text
+        else:
+            with pytest.raises(ParameterError, match="characters that are not seen"):
+                protocol.about(**{name: text})
+    lengths = (*("\u00e9" * n for n in (31, 32, 127, 128)), "x" * most, "x" * (most + 1))
+    for text in ("", " ", " a", "a ", "a b", "\u00a0a", *lengths):
+        if local_spec.may_be_asked(text, most):
+            protocol.about(**{name: text})
+        else:
+            with pytest.raises(ParameterError, match=f"^{name} must be of 1 to {most} bytes of UTF-8"):
+                protocol.about(**{name: text})
+
+
+def test_bounds_are_written_as_doubles_of_specifications() -> None:
+    for power in range(-324, 307):
+        for digits in ("1", "-1", "1.5", "9.87654321"):
+            upper = float(f"{digits}e{power}")
+            if upper == 0:
+                continue
+            lower = -2.0 - 2 * abs(upper)
+            protocol = local.DuchiMean(epsilon=1.0).about(bounds=(lower, upper))
+            expected = local_spec.labels_digest(local_spec.listed([lower, upper], []))
+            assert json.loads(protocol.to_json())["labels"] == expected, upper
