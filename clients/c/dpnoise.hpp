@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -140,8 +141,9 @@ Written written(Function function, const Handle& handle) {
     if (asked != DPNOISE_STATUS_MEMORY) {
         check(asked);
     }
-    Written out(length);
-    check(function(handle.number(), out.data(), out.size(), &length));
+    Written out;
+    out.resize(length);
+    check(function(handle.number(), reinterpret_cast<std::uint8_t*>(out.data()), out.size(), &length));
     return out;
 }
 
@@ -258,16 +260,25 @@ enum class Form : std::uint32_t {
 /// A local protocol, with or without the memo of the people who answer.
 class Protocol {
 public:
-    /// Reads a specification: the bytes as they came. Its epsilon is the choice of whoever announced it: compare
-    /// `epsilon` with what the application promises to people. A short specification may ask for much memory: one whose
-    /// counters have more than `limit` bytes is refused.
+    /// Reads a specification, the bytes as they came, or a document with one and its labels. Its epsilon is the choice of
+    /// whoever announced it: compare `epsilon` with what the application promises to people. A short specification may
+    /// ask for much memory: one whose counters have more than `limit` bytes is refused.
     static Protocol from_json(std::string_view specification, std::size_t limit = DPNOISE_COUNTER_LIMIT) {
         return Protocol(
             detail::make(dpnoise_protocol_from_json, detail::bytes(specification), specification.size(), limit));
     }
 
+    /// The same randomiser for another collection: with this question and this period, in UTF-8 and Unicode's normal form
+    /// NFC, which is not checked. An empty text leaves that of this protocol. A memo that this has is not used.
+    [[nodiscard]] Protocol about(std::string_view question, std::string_view period) const {
+        return Protocol(detail::make(dpnoise_protocol_about, handle(), detail::bytes(question), question.size(),
+                                     detail::bytes(period), period.size()));
+    }
+
     /// The protocol of one question to the people with this memo. The same words must be given each time it is asked,
-    /// in UTF-8 and Unicode's normal form NFC, which is not checked.
+    /// in UTF-8 and Unicode's normal form NFC, which is not checked; if the specification names a question, it is this
+    /// one. The memo keeps in mind how they answer, and refuses another randomiser with `Status::state`: store its bytes
+    /// after this call, before reports are sent.
     [[nodiscard]] Protocol with_memo(const Memo& memo, std::string_view question) const {
         return Protocol(detail::make(
             dpnoise_protocol_with_memo, handle(), memo.handle(), detail::bytes(question), question.size()));
@@ -299,6 +310,18 @@ public:
         double delta = 0;
         detail::check(dpnoise_protocol_delta(handle(), &delta));
         return delta;
+    }
+
+    /// The specification.
+    [[nodiscard]] std::string to_json() const {
+        return detail::written<std::string>(dpnoise_protocol_to_json, handle_);
+    }
+
+    /// The SHA-256 of the specification without labels, question and period: of how reports are made.
+    [[nodiscard]] std::array<std::uint8_t, DPNOISE_DIGEST_BYTES> bare_digest() const {
+        std::array<std::uint8_t, DPNOISE_DIGEST_BYTES> digest{};
+        detail::check(dpnoise_protocol_bare_digest(handle(), digest.data(), digest.size()));
+        return digest;
     }
 
     /// What stands before the report in a message.

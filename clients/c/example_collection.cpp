@@ -8,8 +8,10 @@
 
 int main() try {
     // As Python's protocol.to_json() or `dpnoise specify` wrote it: the bytes must stay as they are.
-    const auto protocol = dpnoise::Protocol::from_json(
+    const auto announced = dpnoise::Protocol::from_json(
         R"({"epsilon":1.0,"k":4,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1})");
+    // Each device has the question built in, and takes the week from its clock.
+    const auto protocol = announced.about("favourite season", "2026-W48");
 
     // Each device makes one message with protocol.message(value). Here one program makes those of all.
     const std::size_t n = 100000;
@@ -24,7 +26,9 @@ int main() try {
     for (auto row = rows.begin(); row != rows.end(); row += width) {
         messages.emplace_back(row, row + width);
     }
-    messages.push_back({0xFF});  // what is no message is counted as rejected
+    // What is of another week, or no message, is counted as rejected.
+    messages.push_back(announced.about("favourite season", "2026-W49").message(0));
+    messages.push_back({0xFF});
 
     dpnoise::Accumulator accumulator(protocol);
     accumulator.add_messages(messages, 2);

@@ -3,8 +3,9 @@
  *     example_report SPECIFICATION MEMO QUESTION < ANSWER
  *
  * SPECIFICATION is the file that was announced. MEMO is the file of this person's secrets: it is made when it is needed
- * for the first time. QUESTION is what is asked, the same words each time. ANSWER is an integer; it comes from the
- * standard input, since everybody on a machine sees the arguments of programs. What may leave the device is printed.
+ * for the first time, and keeps in mind how each question is answered. QUESTION is what is asked, the same words each
+ * time. ANSWER is an integer; it comes from the standard input, since everybody on a machine sees the arguments of
+ * programs. What may leave the device is printed.
  */
 
 #define _POSIX_C_SOURCE 200809L
@@ -24,7 +25,7 @@
 /* The largest epsilon that this application promises to people. */
 #define MAX_EPSILON 4.0
 
-enum { MEMO_BYTES = 256, PATH_BYTES = 4096 };
+enum { MEMO_BYTES = 4096, PATH_BYTES = 4096 }; /* a memo has 64 bytes for each question */
 
 static void stop(const char *what, const char *why) {
     fprintf(stderr, "example_report: %s: %s\n", what, why);
@@ -73,10 +74,13 @@ static void flush(const char *path, int file) {
     }
 }
 
-/* Stores a memo that only its owner can read. At any moment the file is there as a whole or not at all, and a memo that
- * another process stored meanwhile stays. */
-static void store(const char *path, const uint8_t *bytes, size_t length) {
+/* Stores a memo that only its owner can read. At any moment the file is there as a whole or not at all. `place` is `link`,
+ * and a memo that another process stored meanwhile stays, or `rename`. */
+static void store(const char *path, dpnoise_memo memo, int (*place)(const char *from, const char *to)) {
     char unfinished[PATH_BYTES], folder[PATH_BYTES];
+    uint8_t bytes[MEMO_BYTES];
+    size_t length;
+    check("memo", dpnoise_memo_to_bytes(memo, bytes, sizeof bytes, &length));
     if (snprintf(unfinished, sizeof unfinished, "%s.XXXXXX", path) >= (int)sizeof unfinished) {
         stop(path, "the path is too long");
     }
@@ -88,11 +92,12 @@ static void store(const char *path, const uint8_t *bytes, size_t length) {
         unlink(unfinished);
         stop(path, "cannot write the memo");
     }
+    wipe(bytes, sizeof bytes);
     flush(path, file);
-    int linked = link(unfinished, path); /* unlike rename, it replaces nothing */
+    int placed = place(unfinished, path);
     int why = errno;
     unlink(unfinished);
-    if (linked != 0 && why != EEXIST) {
+    if (placed != 0 && why != EEXIST) {
         stop(path, strerror(why));
     }
     strcpy(folder, path);
@@ -106,10 +111,8 @@ static dpnoise_memo stored_memo(const char *path) {
     ssize_t length = read_file(path, bytes, sizeof bytes);
     dpnoise_memo memo;
     if (length < 0) {
-        size_t written;
         check("memo", dpnoise_memo_new(1, &memo));
-        check("memo", dpnoise_memo_to_bytes(memo, bytes, sizeof bytes, &written));
-        store(path, bytes, written);
+        store(path, memo, link);
         check("memo", dpnoise_free(memo));
         length = read_file(path, bytes, sizeof bytes);
     }
@@ -164,6 +167,7 @@ int main(int argc, char **argv) {
         dpnoise_protocol asked;
         const uint8_t *words = (const uint8_t *)question;
         check("question", dpnoise_protocol_with_memo(protocol, memo, words, strlen(question), &asked));
+        store(path, memo, rename); /* it keeps in mind now how the question is answered, and refuses another way */
         check("memo", dpnoise_free(memo));
         check("specification", dpnoise_free(protocol));
         protocol = asked;

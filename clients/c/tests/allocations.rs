@@ -293,7 +293,7 @@ fn unary() -> u64 {
 #[test]
 fn collectors_survive_every_failure() {
     let unary = unary();
-    let accumulator = made(|out| unsafe { dpnoise_accumulator_new(unary, out) });
+    let [accumulator, other] = [0; 2].map(|_| made(|out| unsafe { dpnoise_accumulator_new(unary, out) }));
     let (people, reports) = (16, vec![0; 16 * K / 8]);
     let mut header = [0; DPNOISE_HEADER_BYTES];
     assert_eq!(unsafe { dpnoise_protocol_header(unary, header.as_mut_ptr(), header.len()) }, Status::Ok);
@@ -317,14 +317,14 @@ fn collectors_survive_every_failure() {
         call("accumulator_add_messages", || unsafe {
             dpnoise_accumulator_add_messages(accumulator, messages.as_ptr(), offsets.as_ptr(), people, 1)
         }),
-        call("accumulator_merge", || dpnoise_accumulator_merge(accumulator, accumulator)),
+        call("accumulator_merge", || dpnoise_accumulator_merge(accumulator, other)),
         call("accumulator_estimate", || unsafe {
             dpnoise_accumulator_estimate(accumulator, counts.as_mut_ptr(), errors.as_mut_ptr(), K)
         }),
     ];
     check_calls(calls, accumulator);
     assert!(count_of(accumulator) > 0);
-    [unary, accumulator].into_iter().for_each(free);
+    [unary, accumulator, other].into_iter().for_each(free);
 }
 
 /// Distributions have few bins: nothing of theirs is large.

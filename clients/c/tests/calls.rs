@@ -170,13 +170,39 @@ const CALLS: &[(&str, Call)] = &[
             dpnoise_protocol_from_json(bytes, arguments.length("length", ANSWERS.len()), 8, out)
         })
     }),
-    ("dpnoise_protocol_with_memo", |objects, arguments| {
+    ("dpnoise_protocol_about", |objects, arguments| {
         making(arguments, |arguments, out| unsafe {
+            let protocol = arguments.handle("protocol", objects.answers);
+            let (question, period) = (arguments.read("question", b"colour"), arguments.read("period", b"2026-W48"));
+            let question_length = arguments.length("question_length", 6);
+            let period_length = arguments.length("period_length", 8);
+            dpnoise_protocol_about(protocol, question, question_length, period, period_length, out)
+        })
+    }),
+    ("dpnoise_protocol_to_json", |objects, arguments| unsafe {
+        let (mut out, mut length) = ([CANARY; ANSWERS.len()], [0]);
+        let protocol = arguments.handle("protocol", objects.answers);
+        let (pointer, capacity) = (arguments.write("out", &mut out), arguments.length("capacity", ANSWERS.len()));
+        let status = dpnoise_protocol_to_json(protocol, pointer, capacity, arguments.write("length", &mut length));
+        assert!(status != Status::Ok || (out == ANSWERS && length == [ANSWERS.len()]));
+        checked(status, &out)
+    }),
+    ("dpnoise_protocol_bare_digest", |objects, arguments| unsafe {
+        let mut out = [CANARY; DPNOISE_DIGEST_BYTES];
+        let protocol = arguments.handle("protocol", objects.answers);
+        let pointer = arguments.write("out", &mut out);
+        checked(dpnoise_protocol_bare_digest(protocol, pointer, arguments.length("capacity", out.len())), &out)
+    }),
+    ("dpnoise_protocol_with_memo", |objects, arguments| {
+        let own = made(|out| unsafe { dpnoise_memo_new(1, out) }); // its bytes change
+        let status = making(arguments, |arguments, out| unsafe {
             let protocol = arguments.handle("protocol", objects.repeated);
-            let memo = arguments.handle("memo", objects.memo);
+            let memo = arguments.handle("memo", own);
             let question = arguments.read("question", b"colour");
             dpnoise_protocol_with_memo(protocol, memo, question, arguments.length("length", 6), out)
-        })
+        });
+        free(own);
+        status
     }),
     ("dpnoise_protocol_facts", |objects, arguments| unsafe {
         let (mut takes, mut keeps_memo, mut k, mut width, mut counters) = (9, 9, 0, 0, 0);
@@ -282,8 +308,11 @@ const CALLS: &[(&str, Call)] = &[
         )
     }),
     ("dpnoise_accumulator_merge", |objects, arguments| {
+        let other = made(|out| unsafe { dpnoise_accumulator_new(objects.answers, out) });
         let accumulator = arguments.handle("accumulator", objects.accumulator);
-        dpnoise_accumulator_merge(accumulator, arguments.handle("other", objects.accumulator))
+        let status = dpnoise_accumulator_merge(accumulator, arguments.handle("other", other));
+        free(other);
+        status
     }),
     ("dpnoise_accumulator_counts", |objects, arguments| unsafe {
         let (mut n, mut rejected) = (0, 0);
@@ -510,9 +539,10 @@ fn lengths_that_no_memory_has_are_refused() {
 #[test]
 fn short_memory_is_refused() {
     let short = |kind| if kind == Kind::Length { vec![Wrong::Length(0)] } else { vec![] };
-    // Nothing to add, to fill, to release or to estimate is no mistake, and no words are a question.
+    // Nothing to change, to add, to fill, to release or to estimate is no mistake, and no words are a question.
     let estimates = ["estimate_ranges", "estimate_quantiles", "estimate_candidates", "estimate_prefixes"];
-    let may_be_empty = ["add_messages", "add_reports", "fill", "release_numbers", "release_integers", "with_memo"];
+    let may_be_empty =
+        ["about", "add_messages", "add_reports", "fill", "release_numbers", "release_integers", "with_memo"];
     replace(short, |function, name, _, status| {
         let is_fine = may_be_empty.iter().chain(&estimates).any(|end| function.ends_with(end));
         assert_eq!(status == Status::Ok, is_fine, "{function}: {name}: {status:?}");

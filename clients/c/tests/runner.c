@@ -172,8 +172,8 @@ struct handles {
     dpnoise_generator generator;
     dpnoise_protocol protocol;
     dpnoise_memo memo;
-    dpnoise_memo other;
-    dpnoise_protocol asked; /* the protocol with the memo */
+    uint64_t other; /* another memo, or another accumulator */
+    dpnoise_protocol asked; /* the protocol with the memo, or about something else */
     dpnoise_accumulator accumulator;
     dpnoise_sampler sampler;
     dpnoise_mechanism mechanism;
@@ -215,6 +215,22 @@ static dpnoise_status perturb(char *line, struct handles *h) {
     return DPNOISE_STATUS_OK;
 }
 
+static dpnoise_status about(char *line, struct handles *h) {
+    TRY(read_protocol(field(&line), &h->protocol));
+    struct bytes question = from_hex(field(&line)), period = from_hex(field(&line));
+    TRY(dpnoise_protocol_about(h->protocol, question.data, question.length, period.data, period.length, &h->asked));
+    size_t length = 0;
+    (void)dpnoise_protocol_to_json(h->asked, NULL, 0, &length); /* asks for the length */
+    uint8_t *specification = take(length), digest[DPNOISE_DIGEST_BYTES];
+    TRY(dpnoise_protocol_to_json(h->asked, specification, length, &length));
+    TRY(dpnoise_protocol_bare_digest(h->asked, digest, sizeof digest));
+    printf("ok ");
+    print_hex(specification, length);
+    printf(" ");
+    print_hex(digest, sizeof digest);
+    return DPNOISE_STATUS_OK;
+}
+
 /* Counts the messages that are left of a line. */
 static dpnoise_status counted(char **line, struct handles *h) {
     TRY(dpnoise_accumulator_new(h->protocol, &h->accumulator));
@@ -244,15 +260,32 @@ static dpnoise_status collected(char **line, struct handles *h) {
     return dpnoise_accumulator_protocol(h->accumulator, &h->protocol);
 }
 
-static dpnoise_status collect(char *line, struct handles *h) {
-    TRY(collected(&line, h));
+static dpnoise_status print_state(dpnoise_accumulator accumulator) {
     size_t length = 0;
-    (void)dpnoise_accumulator_to_bytes(h->accumulator, NULL, 0, &length); /* asks for the length */
+    (void)dpnoise_accumulator_to_bytes(accumulator, NULL, 0, &length); /* asks for the length */
     uint8_t *state = take(length);
-    TRY(dpnoise_accumulator_to_bytes(h->accumulator, state, length, &length));
+    TRY(dpnoise_accumulator_to_bytes(accumulator, state, length, &length));
     printf("ok ");
     print_hex(state, length);
     return DPNOISE_STATUS_OK;
+}
+
+static dpnoise_status collect(char *line, struct handles *h) {
+    TRY(collected(&line, h));
+    return print_state(h->accumulator);
+}
+
+static dpnoise_status merge(char *line, struct handles *h) {
+    TRY(read_protocol(field(&line), &h->protocol));
+    const char *other = field(&line);
+    TRY(counted(&line, h));
+    if (strcmp(other, "-") == 0) {
+        return dpnoise_accumulator_merge(h->accumulator, h->accumulator);
+    }
+    TRY(read_protocol(other, &h->asked));
+    TRY(dpnoise_accumulator_new(h->asked, &h->other));
+    TRY(dpnoise_accumulator_merge(h->accumulator, h->other));
+    return print_state(h->accumulator);
 }
 
 static dpnoise_status estimate(char *line, struct handles *h) {
@@ -340,6 +373,13 @@ static dpnoise_status memo_bytes(dpnoise_memo memo, struct bytes *out) {
 static dpnoise_status memo(char *line, struct handles *h) {
     struct bytes given = from_hex(field(&line)), written;
     TRY(dpnoise_memo_from_bytes(given.data, given.length, &h->memo));
+    while (*line != '\0') {
+        TRY(read_protocol(field(&line), &h->protocol));
+        struct bytes question = from_hex(field(&line));
+        TRY(dpnoise_protocol_with_memo(h->protocol, h->memo, question.data, question.length, &h->asked));
+        TRY(dpnoise_free(h->protocol));
+        TRY(dpnoise_free(h->asked));
+    }
     TRY(memo_bytes(h->memo, &written));
     printf("ok ");
     print_hex(written.data, written.length);
@@ -520,7 +560,7 @@ static const struct {
 } COMMANDS[] = {
     {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean},
     {"density", estimate_density}, {"ranges", estimate_ranges}, {"candidates", estimate_candidates},
-    {"prefixes", estimate_prefixes}, {"memo", memo},
+    {"prefixes", estimate_prefixes}, {"memo", memo}, {"about", about}, {"merge", merge},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

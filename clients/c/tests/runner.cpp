@@ -179,6 +179,24 @@ dpnoise::Accumulator collected(const std::string& word, Fields& fields) {
     return accumulator;
 }
 
+std::string about(Fields& fields) {
+    const dpnoise::Protocol protocol = protocol_of(fields);
+    const Bytes question = from_hex(field(fields)), period = from_hex(field(fields));
+    const dpnoise::Protocol other = protocol.about(text_of(question), text_of(period));
+    return to_hex(other.to_json()) + " " + to_hex(other.bare_digest());
+}
+
+std::string merge(Fields& fields) {
+    const std::string specification = field(fields), other = field(fields);
+    dpnoise::Accumulator accumulator = collected(specification, fields);
+    if (other == "-") {
+        accumulator.merge(accumulator);
+    } else {
+        accumulator.merge(collected(other, fields));
+    }
+    return to_hex(accumulator.to_bytes());
+}
+
 std::string collect(Fields& fields) {
     return to_hex(dpnoise::Accumulator::from_bytes(collected(field(fields), fields).to_bytes()).to_bytes());
 }
@@ -232,7 +250,12 @@ std::string estimate_prefixes(Fields& fields) {
 }
 
 std::string memo(Fields& fields) {
-    return to_hex(dpnoise::Memo::from_bytes(from_hex(field(fields))).to_bytes());
+    const auto memo = dpnoise::Memo::from_bytes(from_hex(field(fields)));
+    for (std::string word; !(word = field(fields)).empty();) {
+        const auto protocol = dpnoise::Protocol::from_json(text_of(from_hex(word)));
+        (void)protocol.with_memo(memo, text_of(from_hex(field(fields))));
+    }
+    return to_hex(memo.to_bytes());
 }
 
 std::string new_memo(Fields&) {
@@ -366,7 +389,7 @@ std::string time_samples(Fields& fields) {
 const std::map<std::string, std::string (*)(Fields&)> commands = {
     {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean},
     {"density", estimate_density}, {"ranges", estimate_ranges}, {"candidates", estimate_candidates},
-    {"prefixes", estimate_prefixes}, {"memo", memo},
+    {"prefixes", estimate_prefixes}, {"memo", memo}, {"about", about}, {"merge", merge},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

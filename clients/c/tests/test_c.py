@@ -210,7 +210,7 @@ def test_the_example_of_noise_draws_anew() -> None:
 
 def test_the_example_of_a_collection() -> None:
     first, *rows = output_of(example("cpp/example_collection")).splitlines()
-    assert first == "100000 reports, 1 rejected"
+    assert first == "100000 reports, 2 rejected"
     protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
     for row, true in zip(rows, (40_000, 30_000, 20_000, 10_000), strict=True):
         count, error = re.fullmatch(r"\d: (-?\d+) \+- (\d+)", row).groups()
@@ -233,6 +233,7 @@ def test_the_example_of_reports_keeps_its_memo(tmp_path: Path) -> None:
     assert (tmp_path / "memo").stat().st_mode & 0o777 == 0o600
     assert sorted(file.name for file in tmp_path.iterdir()) == ["memo", "specification"]
     memo = local.ClientMemo.from_bytes((tmp_path / "memo").read_bytes())
+    assert len((tmp_path / "memo").read_bytes()) == 52 + 64  # and how the question is answered
     report = FLIP.perturb([7], memo, question="colour")
     assert bytes.fromhex(first.stdout) == FLIP.messages(report)[0]
 
@@ -283,9 +284,22 @@ def test_a_device_that_is_killed_loses_no_memo(tmp_path: Path) -> None:
             process.kill()
         if memo.exists():
             local.ClientMemo.from_bytes(memo.read_bytes())
-            assert kept in (None, memo.read_bytes())
-            kept = memo.read_bytes()
+            assert kept in (None, memo.read_bytes()[16:48])
+            kept = memo.read_bytes()[16:48]  # the secret
     assert reported(tmp_path, command[0]).returncode == 0
+
+
+def test_a_question_is_answered_with_one_randomiser(tmp_path: Path) -> None:
+    program = example("c/example_report")
+    assert reported(tmp_path, program).returncode == 0
+    memo = (tmp_path / "memo").read_bytes()
+    (tmp_path / "other").write_text(local.DBitFlip(k=1000, d=100, epsilon=1.01).to_json(), encoding="utf-8")
+    done = run(program, tmp_path / "other", tmp_path / "memo", "colour", stdin="7\n")
+    assert (done.returncode, done.stdout, (tmp_path / "memo").read_bytes()) == (1, "", memo)
+    assert done.stderr.startswith("example_report: question: the specification must have the randomiser of earlier")
+    (tmp_path / "week").write_text(FLIP.about(period="2026-W48").to_json(), encoding="utf-8")
+    done = run(program, tmp_path / "week", tmp_path / "memo", "colour", stdin="7\n")
+    assert (done.returncode, (tmp_path / "memo").read_bytes()) == (0, memo)
 
 
 @pytest.mark.parametrize(

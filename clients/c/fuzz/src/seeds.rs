@@ -11,6 +11,8 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
     for (index, vector) in VECTORS.iter().enumerate() {
         let at = index as u8;
         let mut seed = vec![Call::Protocol as u8, at, 0, 0, 0, 0];
+        // protocol, question, period, out, the two texts, and the specification
+        seed.extend([Call::About as u8, 0, 0, 0, 0, 0, 0, 0, 0, Call::Free as u8, 0]);
         if !vector.memo.is_empty() {
             seed.extend([Call::MemoFromBytes as u8, at, 0, 0, 0, 0]);
             seed.extend([Call::WithMemo as u8, 0, 0, 0, 0, 0]);

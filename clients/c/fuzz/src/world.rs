@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use dpnoise::{
-    DPNOISE_COUNTER_LIMIT, DPNOISE_HEADER_BYTES, DPNOISE_INTEGERS, DPNOISE_MESSAGES, DPNOISE_NUMBERS, DPNOISE_REPORTS,
-    Status,
+    DPNOISE_COUNTER_LIMIT, DPNOISE_DIGEST_BYTES, DPNOISE_HEADER_BYTES, DPNOISE_INTEGERS, DPNOISE_MESSAGES,
+    DPNOISE_NUMBERS, DPNOISE_REPORTS, Status,
 };
 
 use crate::checks::{checked, ended, hides};
@@ -110,9 +110,10 @@ pub(crate) enum Call {
     Error,
     Free,
     EstimateOthers,
+    About,
 }
 
-const CALLS: [Call; 22] = [
+const CALLS: [Call; 23] = [
     Call::Protocol,
     Call::MemoNew,
     Call::MemoFromBytes,
@@ -135,6 +136,7 @@ const CALLS: [Call; 22] = [
     Call::Error,
     Call::Free,
     Call::EstimateOthers,
+    Call::About,
 ];
 
 impl World {
@@ -168,6 +170,7 @@ impl World {
                 self.estimate_others(input);
                 self.attribute(input);
             }
+            Call::About => self.about(input),
         }
     }
 
@@ -263,7 +266,8 @@ impl World {
         let mut out = Block::for_words(1, input);
         let mut memo = Block::of_bytes(&bytes, input);
         let status = checked!(dpnoise_memo_from_bytes(memo.pointer(), bytes.len(), out.pointer()));
-        self.made(status, &out, Kind::Memo { people: bytes.len() / 32 });
+        let people = bytes.get(8).map_or(0, |&n| n.into()); // the lowest byte of their number
+        self.made(status, &out, Kind::Memo { people });
     }
 
     fn with_memo(&mut self, input: &mut Input<'_>) {
@@ -278,6 +282,49 @@ impl World {
         assert!(facts.is_some(), "a handle that is not a protocol's was taken for one");
         let Some(Kind::Memo { people }) = kind else { panic!("a handle that is not a memo's was taken for one") };
         self.learn(handle, Some(people));
+    }
+
+    fn about(&mut self, input: &mut Input<'_>) {
+        let (protocol, facts) = self.pick_protocol(input);
+        let words = ["Which one?", "2026-W48"].map(str::as_bytes);
+        let words = words.map(|usual| if input.rarely() { input.bytes(9) } else { usual });
+        let mut out = Block::for_words(1, input);
+        let [mut question, mut period] = words.map(|text| Block::of_bytes(text, input));
+        let status = checked!(dpnoise_protocol_about(
+            protocol,
+            question.pointer(),
+            words[0].len(),
+            period.pointer(),
+            words[1].len(),
+            out.pointer()
+        ));
+        let Some(handle) = self.made(status, &out, Kind::Protocol(Facts::default())) else { return };
+        assert!(facts.is_some(), "a handle that is not a protocol's was taken for one");
+        self.learn(handle, None);
+
+        let [one, two] = [protocol, handle].map(|protocol| {
+            let mut digest = [0; DPNOISE_DIGEST_BYTES];
+            let status = checked!(dpnoise_protocol_bare_digest(protocol, digest.as_mut_ptr(), digest.len()));
+            (status, digest)
+        });
+        assert!(one == two && one.0 == Status::Ok, "the randomiser is another one");
+        let mut length = 0;
+        let status = checked!(dpnoise_protocol_to_json(handle, null_mut(), 0, &raw mut length));
+        assert_eq!(status, Status::Memory);
+        let capacity = if input.rarely() { length - 1 } else { length };
+        let mut written = Block::for_bytes(capacity, input);
+        let status = checked!(dpnoise_protocol_to_json(handle, written.pointer(), capacity, &raw mut length));
+        assert_eq!(status == Status::Ok, capacity == length && written.is_right());
+        if status != Status::Ok {
+            written.check_untouched_or_zero("a specification");
+            return;
+        }
+        let (json, limit) = (written.bytes(), DPNOISE_COUNTER_LIMIT);
+        let mut again = 0;
+        let status = checked!(dpnoise_protocol_from_json(json.as_ptr(), json.len(), limit, &raw mut again));
+        assert_eq!(status, Status::Ok, "what was written is not read");
+        assert_eq!(checked!(dpnoise_free(again)), Status::Ok);
+        self.last = again;
     }
 
     fn facts(&mut self, input: &mut Input<'_>) {
