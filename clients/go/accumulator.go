@@ -23,7 +23,7 @@ func (p *Protocol) NewAccumulator() (*Accumulator, error) {
 }
 
 // ParseAccumulator reads the state of an accumulator of this protocol, as [Accumulator.MarshalBinary], Python or the
-// command line wrote it. One that is damaged, or of another protocol, is refused with [ErrState], and one with more
+// command line wrote it. One that is damaged, or of another specification, is refused with [ErrState], and one with more
 // bytes of counters than [WithLimit] allows with [ErrParameter].
 func (p *Protocol) ParseAccumulator(state []byte) (*Accumulator, error) {
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
@@ -64,7 +64,7 @@ func (a *Accumulator) AddReports(reports []byte) error {
 	}, a.object)
 }
 
-// Merge adds the counts of another accumulator of the same protocol, which stays as it is.
+// Merge adds the counts of another accumulator of the same specification, which stays as it is.
 func (a *Accumulator) Merge(other *Accumulator) error {
 	return call(func() C.dpnoise_status {
 		return C.dpnoise_accumulator_merge(a.id(), other.id())

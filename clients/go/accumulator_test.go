@@ -65,10 +65,8 @@ func TestHoweverReportsComeTheStateIsTheSame(t *testing.T) {
 	if !bytes.Equal(state, must(read.MarshalBinary())) {
 		t.Error("the state that was read differs")
 	}
-	if err := read.Merge(read); err != nil {
-		t.Error(err)
-	}
-	if n, rejected, _ := read.Counts(); n != 12 || rejected != 6 {
+	fails(t, read.Merge(read), ErrParameter, "another accumulator")
+	if n, rejected, _ := read.Counts(); n != 6 || rejected != 3 {
 		t.Errorf("merged with itself it has %d and %d", n, rejected)
 	}
 	if err := read.Add(); err != nil {

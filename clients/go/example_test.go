@@ -82,6 +82,24 @@ func ExampleAccumulator() {
 	// Output: 15 15 4 1
 }
 
+func ExampleProtocol_About() {
+	const survey = `{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,` +
+		`"question":"favourite month","version":1}`
+	protocol, err := dpnoise.ParseProtocol([]byte(survey))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer protocol.Close()
+
+	week, err := protocol.About("", "2026-W48") // the question stays
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer week.Close()
+	fmt.Println(week.Specification())
+	// Output: {"epsilon":1.0,"k":15,"p":1024,"period":"2026-W48","planes":11,"protocol":"optimized_unary_encoding","q":551,"question":"favourite month","version":1}
+}
+
 func ExampleProtocol_WithMemo() {
 	const oneBit = `{"d":1,"epsilon":0.1,"k":40,"p":8601,"planes":14,"protocol":"d_bit_flip","q":7783,"version":1}`
 	protocol, err := dpnoise.ParseProtocol([]byte(oneBit))

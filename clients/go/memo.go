@@ -3,8 +3,9 @@ package dpnoise
 // #include <dpnoise.h>
 import "C"
 
-// A Memo is the secrets of some people, from which everything is derived that stays the same in their reports. A device
-// makes one for itself, once, and stores its bytes as the platform stores secrets.
+// A Memo is the secrets of some people, from which everything is derived that stays the same in their reports, and how
+// they answer each question. A device makes one for itself, once, and stores its bytes, after [Protocol.WithMemo], as the
+// platform stores secrets.
 type Memo struct {
 	*object
 }

@@ -45,18 +45,21 @@ func (k Kind) String() string {
 type Protocol struct {
 	*object
 	settings
-	takes        Kind
-	keepsMemo    bool
-	k            int
-	reportBytes  int
-	counterBytes int
-	epsilon      float64
-	delta        float64
-	header       [HeaderBytes]byte
+	takes         Kind
+	keepsMemo     bool
+	k             int
+	reportBytes   int
+	counterBytes  int
+	epsilon       float64
+	delta         float64
+	header        [HeaderBytes]byte
+	bareDigest    [C.DPNOISE_DIGEST_BYTES]byte
+	specification string
 }
 
-// ParseProtocol reads a specification: the bytes as they came, never written again by a program. One that is damaged,
-// contradicts itself or has other probabilities than its epsilon gives is refused with [ErrState].
+// ParseProtocol reads a specification: the bytes as they came, never written again by a program; or a document with a
+// specification and its labels. One that is damaged, contradicts itself, or has other labels than the document or other
+// probabilities than its epsilon gives is refused with [ErrState].
 //
 // Whoever announces a specification chooses its epsilon and delta. Compare [Protocol.Epsilon] and [Protocol.Delta] with
 // what the application promises to people, or know the specification in advance.
@@ -72,6 +75,10 @@ func ParseProtocol(specification []byte, options ...Option) (*Protocol, error) {
 		return C.dpnoise_protocol_from_json(
 			(*C.uint8_t)(pointer(specification)), C.size_t(len(specification)), settings.limit, handle)
 	})
+	return newProtocol(o, settings, err)
+}
+
+func newProtocol(o *object, settings settings, err error) (*Protocol, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +96,7 @@ func (p *Protocol) readFacts() error {
 		counterBytes        C.size_t
 		epsilon, delta      C.double
 		header              [HeaderBytes]C.uint8_t
+		bareDigest          [C.DPNOISE_DIGEST_BYTES]C.uint8_t
 	}
 	err := call(func() C.dpnoise_status {
 		status := C.dpnoise_protocol_facts(
@@ -102,6 +110,9 @@ func (p *Protocol) readFacts() error {
 		if status == C.DPNOISE_STATUS_OK {
 			status = C.dpnoise_protocol_header(p.id(), &facts.header[0], HeaderBytes)
 		}
+		if status == C.DPNOISE_STATUS_OK {
+			status = C.dpnoise_protocol_bare_digest(p.id(), &facts.bareDigest[0], C.DPNOISE_DIGEST_BYTES)
+		}
 		return status
 	}, p.object)
 	if err != nil {
@@ -113,13 +124,40 @@ func (p *Protocol) readFacts() error {
 	for i, b := range facts.header {
 		p.header[i] = byte(b)
 	}
-	return nil
+	for i, b := range facts.bareDigest {
+		p.bareDigest[i] = byte(b)
+	}
+	specification, err := readBytes(func(out *C.uint8_t, capacity C.size_t, length *C.size_t) C.dpnoise_status {
+		return C.dpnoise_protocol_to_json(p.id(), out, capacity, length)
+	}, p.object)
+	p.specification = string(specification)
+	return err
+}
+
+// About is the same randomiser for another collection, with this question and this period: a protocol of its own, which
+// is closed by itself. An empty text leaves that of this protocol. A device that has its specification built in writes
+// the period from its own clock. Give texts in Unicode's normal form NFC, which is not checked. A memo that this
+// protocol has is not used.
+//
+// A question of more than 255 bytes, a period of more than 63, and one with a space at either end or characters that
+// are not seen, are refused with [ErrParameter].
+func (p *Protocol) About(question, period string) (*Protocol, error) {
+	asked, told := []byte(question), []byte(period)
+	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
+		return C.dpnoise_protocol_about(p.id(), (*C.uint8_t)(pointer(asked)), C.size_t(len(asked)),
+			(*C.uint8_t)(pointer(told)), C.size_t(len(told)), handle)
+	}, p.object)
+	return newProtocol(o, p.settings, err)
 }
 
 // WithMemo is the protocol of one question to people who keep a memo, for protocols in which they do: a protocol of
 // its own, which is closed by itself. The same words must be given each time the question is asked, in UTF-8, and
-// other words for another question. Two spellings of a text are two questions: give Unicode's normal form NFC
-// (golang.org/x/text/unicode/norm), which is not checked. This protocol and the memo may be closed before it.
+// other words for another question; if the specification names a question, these words. Two spellings of a text are two
+// questions: give Unicode's normal form NFC (golang.org/x/text/unicode/norm), which is not checked. This protocol and
+// the memo may be closed before it.
+//
+// The memo keeps in mind that its people answer the question with this randomiser, and refuses another one, which would
+// spend epsilon again, with [ErrState]. So store [Memo.Bytes] after this call and before a report is sent.
 func (p *Protocol) WithMemo(memo *Memo, question string) (*Protocol, error) {
 	words := []byte(question)
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
@@ -154,6 +192,13 @@ func (p *Protocol) Epsilon() float64 { return p.epsilon }
 
 // Delta is what a report spends beside epsilon: 0 for most protocols.
 func (p *Protocol) Delta() float64 { return p.delta }
+
+// Specification is the specification, for [ParseProtocol].
+func (p *Protocol) Specification() string { return p.specification }
+
+// BareDigest is the SHA-256 of the specification without labels, question and period: of how reports are made. Whoever
+// answers a question with another randomiser spends epsilon again.
+func (p *Protocol) BareDigest() [32]byte { return p.bareDigest }
 
 // Header is the bytes of a message before its report.
 func (p *Protocol) Header() []byte { return append([]byte(nil), p.header[:]...) }

@@ -140,7 +140,50 @@ func TestAnotherQuestionOrMemoHasOtherAnswers(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsUTF8(t *testing.T) {
-	_, err := parse(t, oneBit).WithMemo(must(NewMemo(1)), "\xff")
+func TestTextsAreUTF8(t *testing.T) {
+	p := parse(t, oneBit)
+	_, err := p.WithMemo(must(NewMemo(1)), "\xff")
 	fails(t, err, ErrParameter, "UTF-8")
+	_, err = p.About("\xff", "")
+	fails(t, err, ErrParameter, "question must be UTF-8")
+	_, err = p.About("", "\xff")
+	fails(t, err, ErrParameter, "period must be UTF-8")
+}
+
+func TestAnotherWeekIsAnotherCollection(t *testing.T) {
+	p := parse(t, unary, fixed(1))
+	survey := must(p.About("favourite colour", ""))
+	week, next := must(survey.About("", "2026-W48")), must(survey.About("", "2026-W49"))
+	p.Close()
+	survey.Close()
+	if !strings.Contains(week.Specification(), `"period":"2026-W48"`) ||
+		!strings.Contains(week.Specification(), `"question":"favourite colour"`) {
+		t.Errorf("got %s", week.Specification())
+	}
+	if week.ID() == next.ID() || week.BareDigest() != next.BareDigest() || week.BareDigest() == parse(t, other).BareDigest() {
+		t.Errorf("the ids are %s and %s", week.ID(), next.ID())
+	}
+	if again := parse(t, week.Specification()); again.ID() != week.ID() {
+		t.Errorf("a specification that was written has the id %s", again.ID())
+	}
+	accumulator := must(week.NewAccumulator())
+	if err := accumulator.Add(must(next.Message(7)), must(week.Message(7))); err != nil {
+		t.Fatal(err)
+	}
+	if n, rejected, err := accumulator.Counts(); n != 1 || rejected != 1 || err != nil {
+		t.Errorf("%d counted, %d rejected, %v", n, rejected, err)
+	}
+	fails(t, accumulator.Merge(must(next.NewAccumulator())), ErrState, "about another period")
+}
+
+func TestAQuestionHasOneRandomiser(t *testing.T) {
+	p, memo := parse(t, oneBit), must(NewMemo(1))
+	must(p.WithMemo(memo, "colour"))
+	kept := must(ParseMemo(must(memo.Bytes())))
+	const again = `{"d":1,"epsilon":0.11,"k":40,"p":4321,"planes":13,"protocol":"d_bit_flip","q":3871,"version":1}`
+	_, err := parse(t, again).WithMemo(kept, "colour")
+	fails(t, err, ErrState, "costs epsilon again")
+	must(must(p.About("colour", "2026-W48")).WithMemo(kept, "colour"))
+	_, err = must(p.About("colour", "")).WithMemo(kept, "food")
+	fails(t, err, ErrParameter, "question")
 }

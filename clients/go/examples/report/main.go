@@ -3,7 +3,7 @@
 //
 //	echo 7 | report -question "What is your favourite colour?" -memo ~/.config/colours/memo specification.json
 //
-// Where people keep a memo, it is made when it is needed first, and kept in the file.
+// Where people keep a memo, it is made when it is needed first, and kept in the file with how questions are answered.
 package main
 
 import (
@@ -67,6 +67,9 @@ func report(specification, memo, question string, limit float64, in io.Reader) (
 			return nil, err
 		}
 		defer protocol.Close()
+		if err := store(kept, memo, os.Rename); err != nil {
+			return nil, err
+		}
 	}
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && err != io.EOF {
@@ -112,14 +115,23 @@ func keptMemo(path string) (*dpnoise.Memo, error) {
 	return dpnoise.ParseMemo(secret)
 }
 
-// makeMemo writes a new memo, complete or not at all: a device that fails between the steps has no memo and no report.
-// If another process was faster, its memo stays.
+// makeMemo writes a new memo. If another process was faster, its memo stays: unlike a new name, a link never takes the
+// place of a file that is there.
 func makeMemo(path string) error {
 	memo, err := dpnoise.NewMemo(1)
 	if err != nil {
 		return err
 	}
 	defer memo.Close()
+	if err := store(memo, path, os.Link); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// store writes a memo, complete or not at all: a device that fails between the steps has the memo as it was, and no
+// report.
+func store(memo *dpnoise.Memo, path string, place func(from, to string) error) error {
 	secret, err := memo.Bytes()
 	if err != nil {
 		return err
@@ -144,8 +156,7 @@ func makeMemo(path string) error {
 	if err != nil {
 		return err
 	}
-	// Unlike a new name, a link never takes the place of a file that is there.
-	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := place(file.Name(), path); err != nil {
 		return err
 	}
 	return syncFolder(folder)

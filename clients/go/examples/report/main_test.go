@@ -56,6 +56,13 @@ func TestTheMemoIsMadeOnceAndKept(t *testing.T) {
 	if err != nil || !bytes.Equal(kept, again) {
 		t.Error("the memo was replaced")
 	}
+	if len(kept) != 52+64 { // a secret, and how one question is answered
+		t.Errorf("the memo has %d bytes", len(kept))
+	}
+	other := strings.NewReplacer("0.1,", "0.11,", "8601", "4321", "14", "13", "7783", "3871").Replace(oneBit)
+	if _, err := report(announce(t, other), memo, "colour", 4, strings.NewReader("7\n")); !errors.Is(err, dpnoise.ErrState) {
+		t.Errorf("a question was answered with two randomisers: %v", err)
+	}
 	left, err := os.ReadDir(filepath.Dir(memo))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%d files are left, expected the memo alone", len(left))

@@ -39,6 +39,8 @@ var commands = map[string]func(*fields) (string, error){
 	"ranges":     estimateRanges,
 	"candidates": estimateCandidates,
 	"prefixes":   estimatePrefixes,
+	"about":      about,
+	"merge":      merge,
 	"memo":       memo,
 	"newmemo":    newMemo,
 	"facts":      facts,
@@ -235,6 +237,41 @@ func collect(f *fields) (string, error) {
 	return hex.EncodeToString(state), err
 }
 
+func about(f *fields) (string, error) {
+	protocol, err := dpnoise.ParseProtocol(f.bytes())
+	if err != nil {
+		return "", err
+	}
+	defer protocol.Close()
+	other, err := protocol.About(string(f.bytes()), string(f.bytes()))
+	if err != nil {
+		return "", err
+	}
+	defer other.Close()
+	return fmt.Sprintf("%x %x", other.Specification(), other.BareDigest()), nil
+}
+
+func merge(f *fields) (string, error) {
+	specification, other := f.bytes(), f.bytes()
+	accumulator, err := counted(f, specification)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	added := accumulator
+	if other != nil {
+		if added, err = counted(f, other); err != nil {
+			return "", err
+		}
+		defer added.Close()
+	}
+	if err := accumulator.Merge(added); err != nil {
+		return "", err
+	}
+	state, err := accumulator.MarshalBinary()
+	return hex.EncodeToString(state), err
+}
+
 func estimate(f *fields) (string, error) {
 	accumulator, err := collected(f)
 	if err != nil {
@@ -321,6 +358,18 @@ func memo(f *fields) (string, error) {
 		return "", err
 	}
 	defer kept.Close()
+	for len(f.rest) > 0 {
+		protocol, err := dpnoise.ParseProtocol(f.bytes())
+		if err != nil {
+			return "", err
+		}
+		defer protocol.Close()
+		asked, err := protocol.WithMemo(kept, string(f.bytes()))
+		if err != nil {
+			return "", err
+		}
+		defer asked.Close()
+	}
 	secret, err := kept.Bytes()
 	return hex.EncodeToString(secret), err
 }
