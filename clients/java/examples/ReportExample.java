@@ -14,7 +14,7 @@ import java.util.HexFormat;
 import java.util.Scanner;
 
 /**
- * Asks a question, and prints a message that may be sent. The memo of whoever answers is kept in a file.
+ * Asks a question, and prints a message that may be sent. The memo of whoever answers, and of how, is kept in a file.
  *
  * <p>{@code java ReportExample SPECIFICATION MEMO}, with the names of two files; the second one is made if it is not there.
  */
@@ -48,6 +48,7 @@ final class ReportExample {
             return announced.message(answer);
         }
         try (Memo memo = kept(file); Protocol protocol = announced.withMemo(memo, QUESTION)) {
+            keep(memo, file); // it has in mind now how the question is answered, and refuses another way
             return protocol.message(answer);
         }
     }

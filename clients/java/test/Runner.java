@@ -55,14 +55,16 @@ final class Runner {
     private static String answer(String command, List<String> rest) {
         return switch (command) {
             case "perturb" -> perturb(rest);
+            case "about" -> about(rest);
             case "collect" -> collect(rest);
+            case "merge" -> merge(rest);
             case "estimate" -> estimate(rest);
             case "mean" -> estimateMean(rest);
             case "density" -> estimateDensity(rest);
             case "ranges" -> estimateRanges(rest);
             case "candidates" -> estimateCandidates(rest);
             case "prefixes" -> estimatePrefixes(rest);
-            case "memo" -> memo(rest.get(0));
+            case "memo" -> memo(rest);
             case "newmemo" -> newMemo();
             case "facts" -> facts(rest.get(0), Long.parseLong(rest.get(1)));
             case "fill" -> fill(rest);
@@ -134,6 +136,22 @@ final class Runner {
         }
     }
 
+    private static String about(List<String> rest) {
+        try (Protocol protocol = Protocol.fromJson(bytes(rest.get(0)));
+                Protocol other = protocol.about(text(rest.get(1)), text(rest.get(2)))) {
+            return hex(other.toJson().getBytes(StandardCharsets.UTF_8)) + " " + hex(other.bareDigest());
+        }
+    }
+
+    private static String merge(List<String> rest) {
+        String other = rest.get(1);
+        try (Accumulator accumulator = collected(rest, 1);
+                Accumulator added = other.equals("-") ? null : collected(List.of(other))) {
+            accumulator.merge(added == null ? accumulator : added);
+            return hex(accumulator.toBytes());
+        }
+    }
+
     private static String estimate(List<String> rest) {
         try (Accumulator accumulator = collected(rest)) {
             Estimate estimate = accumulator.estimate();
@@ -183,8 +201,13 @@ final class Runner {
         }
     }
 
-    private static String memo(String hex) {
-        try (Memo memo = Memo.fromBytes(bytes(hex))) {
+    private static String memo(List<String> rest) {
+        try (Memo memo = Memo.fromBytes(bytes(rest.get(0)))) {
+            for (int i = 1; i < rest.size(); i += 2) {
+                try (Protocol protocol = Protocol.fromJson(bytes(rest.get(i)))) {
+                    protocol.withMemo(memo, text(rest.get(i + 1))).close();
+                }
+            }
             return hex(memo.toBytes());
         }
     }

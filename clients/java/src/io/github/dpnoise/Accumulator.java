@@ -46,8 +46,8 @@ public final class Accumulator implements AutoCloseable {
      * @param protocol the protocol of the reports
      * @param state what {@link #toBytes}, Python or the command line wrote
      * @return the accumulator
-     * @throws DpnoiseException if the state is damaged, or of another protocol; of status {@link Status#PARAMETER} if its
-     *     counters have more bytes than the limit with which the protocol was read
+     * @throws DpnoiseException if the state is damaged, or of another specification; of status {@link Status#PARAMETER} if
+     *     its counters have more bytes than the limit with which the protocol was read
      */
     public static Accumulator fromBytes(Protocol protocol, byte[] state) {
         Pointer length = Library.size(state.length);
@@ -131,7 +131,7 @@ public final class Accumulator implements AutoCloseable {
      * Adds the counts of another accumulator, which stays as it is.
      *
      * @param other the other accumulator
-     * @throws DpnoiseException if it is of another protocol
+     * @throws DpnoiseException if it is of another specification, or this accumulator itself
      */
     public void merge(Accumulator other) {
         merge(other.handle);

@@ -8,6 +8,7 @@ final class ClientLibrary {
     static final int REPORTS = 0;
     static final int MESSAGES = 1;
     static final int HEADER_BYTES = 12;
+    static final int DIGEST_BYTES = 32;
 
     static {
         Library.register(ClientLibrary.class);
@@ -16,6 +17,13 @@ final class ClientLibrary {
     private ClientLibrary() {}
 
     static native int dpnoise_protocol_from_json(byte[] specification, Pointer length, Pointer limit, long[] out);
+
+    static native int dpnoise_protocol_about(
+            long protocol, byte[] question, Pointer questionLength, byte[] period, Pointer periodLength, long[] out);
+
+    static native int dpnoise_protocol_to_json(long protocol, byte[] out, Pointer capacity, PointerByReference length);
+
+    static native int dpnoise_protocol_bare_digest(long protocol, byte[] out, Pointer capacity);
 
     static native int dpnoise_protocol_with_memo(
             long protocol, long memo, byte[] question, Pointer length, long[] out);

@@ -4,8 +4,9 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
 
 /**
- * The secret of a person, from which everything is derived that stays the same in their reports. A device makes one,
- * once, and stores its bytes as the platform stores secrets before it sends the first report.
+ * The secret of a person, from which everything is derived that stays the same in their reports, and how they answer each
+ * question. A device makes one, once, and stores its bytes as the platform stores secrets, after {@link
+ * Protocol#withMemo} and before it sends a report.
  */
 public final class Memo implements AutoCloseable {
     final Handle handle;

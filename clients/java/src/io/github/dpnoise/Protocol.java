@@ -51,7 +51,8 @@ public final class Protocol implements AutoCloseable {
     }
 
     /**
-     * Reads a specification: the bytes as they came, which must never be written again in another form.
+     * Reads a specification: the bytes as they came, which must never be written again in another form; or a document
+     * with a specification and its labels.
      *
      * <p>Whoever wrote the specification chose its epsilon and delta. An application compares {@link #epsilon} and
      * {@link #delta} with what it promises to people, or knows the specification in advance.
@@ -59,8 +60,8 @@ public final class Protocol implements AutoCloseable {
      * @param specification JSON in UTF-8
      * @return the protocol, worth keeping for many reports
      * @throws DpnoiseException of status {@link Status#STATE} if the specification is damaged, contradicts itself, or
-     *     has other probabilities than its epsilon gives; {@link Status#PARAMETER} if its counters have more than
-     *     {@link #COUNTER_LIMIT} bytes
+     *     has other labels than the document or other probabilities than its epsilon gives; {@link Status#PARAMETER} if
+     *     its counters have more than {@link #COUNTER_LIMIT} bytes
      */
     public static Protocol fromJson(byte[] specification) {
         return fromJson(specification, COUNTER_LIMIT);
@@ -98,19 +99,38 @@ public final class Protocol implements AutoCloseable {
     }
 
     /**
-     * Makes a protocol with the memo of the person who answers, for protocols in which people keep one.
+     * Makes the same randomiser for another collection. A device that has its specification built in writes the period
+     * from its own clock. A memo that this protocol has is not used.
+     *
+     * @param question what is asked: of at most 255 bytes in UTF-8 and in Unicode's normal form NFC, without a space at
+     *     either end and without characters that are not seen; or empty, for the question of this protocol
+     * @param period the time in which each person sends one report, such as {@code 2026-W48}: the same, of at most 63
+     *     bytes; or empty, for the period of this protocol
+     * @return the protocol; this one may be closed before it
+     * @throws DpnoiseException of status {@link Status#PARAMETER} for other texts
+     */
+    public Protocol about(String question, String period) {
+        byte[] asked = normalized(question, "question");
+        byte[] told = normalized(period, "period");
+        return new Protocol(Handle.of(out -> handle.status(protocol -> ClientLibrary.dpnoise_protocol_about(
+                protocol, asked, Library.size(asked.length), told, Library.size(told.length), out))), limit);
+    }
+
+    /**
+     * Makes a protocol with the memo of the person who answers, for protocols in which people keep one. The memo keeps in
+     * mind how the question is answered: store its bytes after this call, before a report is sent.
      *
      * @param memo the memo; it and this protocol may be closed before the result
      * @param question the words of the question: the same each time it is asked, and others for another question; in
-     *     Unicode's normal form NFC, since two spellings of a text would be two questions
+     *     Unicode's normal form NFC, since two spellings of a text would be two questions; if the specification names a
+     *     question, this one
      * @return the protocol, which stands for this question alone
-     * @throws DpnoiseException if people keep no memo in this protocol, or the question is not in NFC
+     * @throws DpnoiseException of status {@link Status#PARAMETER} if people keep no memo in this protocol, or the question
+     *     is another one or not in NFC; of status {@link Status#STATE} if the question was answered with another
+     *     randomiser, which would cost epsilon again
      */
     public Protocol withMemo(Memo memo, String question) {
-        byte[] words = utf8(question, Status.PARAMETER, "question");
-        if (!Normalizer.isNormalized(question, Normalizer.Form.NFC)) {
-            throw new DpnoiseException(Status.PARAMETER, "question must be in the normal form NFC: see Normalizer");
-        }
+        byte[] words = normalized(question, "question");
         Pointer length = Library.size(words.length);
         return new Protocol(Handle.of(out -> handle.status(protocol -> memo.handle.status(
                 secrets -> ClientLibrary.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))), limit);
@@ -158,6 +178,32 @@ public final class Protocol implements AutoCloseable {
         double[] delta = new double[1];
         handle.call(protocol -> ClientLibrary.dpnoise_protocol_delta(protocol, delta));
         return delta[0];
+    }
+
+    /**
+     * Writes the specification.
+     *
+     * @return what {@link #fromJson(String)} reads
+     */
+    public String toJson() {
+        PointerByReference length = new PointerByReference();
+        handle.status(protocol -> ClientLibrary.dpnoise_protocol_to_json(protocol, null, Library.size(0), length));
+        byte[] out = new byte[Math.toIntExact(Library.value(length))];
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_to_json(
+                protocol, out, Library.size(out.length), length));
+        return new String(out, StandardCharsets.US_ASCII);
+    }
+
+    /**
+     * Computes the SHA-256 of the specification without labels, question and period: of how reports are made. Whoever
+     * answers a question with another randomiser spends epsilon again.
+     *
+     * @return 32 bytes
+     */
+    public byte[] bareDigest() {
+        byte[] out = new byte[ClientLibrary.DIGEST_BYTES];
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_bare_digest(protocol, out, Library.size(out.length)));
+        return out;
     }
 
     /** {@return the 12 bytes of a message before its report; the last 8 are the id of the specification} */
@@ -397,6 +443,14 @@ public final class Protocol implements AutoCloseable {
         source.run((threads, generator) -> handle.status(
                 protocol -> perturb.status(protocol, threads, generator, out)));
         return out;
+    }
+
+    private static byte[] normalized(String text, String name) {
+        byte[] bytes = utf8(text, Status.PARAMETER, name);
+        if (!Normalizer.isNormalized(text, Normalizer.Form.NFC)) {
+            throw new DpnoiseException(Status.PARAMETER, name + " must be in the normal form NFC: see Normalizer");
+        }
+        return bytes;
     }
 
     private static byte[] utf8(String text, Status status, String name) {

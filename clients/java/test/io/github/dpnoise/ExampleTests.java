@@ -41,6 +41,9 @@ final class ExampleTests {
             try (Stream<Path> files = Files.list(folder)) {
                 check(files.count() == 2, "nothing else is left");
             }
+            Files.writeString(specification, Tests.OTHER_DIGIT);
+            check(Tests.run("3\n", example).contains("costs epsilon again"), "one question has one randomiser");
+            Files.writeString(specification, Tests.REMEMBERING);
             Files.writeString(memo, "x", StandardOpenOption.APPEND);
             byte[] damaged = Files.readAllBytes(memo);
             String refused = Tests.run("3\n", example);

@@ -28,6 +28,10 @@ final class Tests {
     static final String REMEMBERING =
             "{\"d\":4,\"epsilon\":1.0,\"k\":15,\"p\":5099,\"planes\":13,\"protocol\":\"d_bit_flip\","
             + "\"q\":3093,\"version\":1}";
+    /** The same with another last digit of epsilon. */
+    static final String OTHER_DIGIT =
+            "{\"d\":4,\"epsilon\":1.01,\"k\":15,\"p\":1277,\"planes\":11,\"protocol\":\"d_bit_flip\","
+            + "\"q\":771,\"version\":1}";
 
     private static final long PRIVATE = 987_654_321;
 
@@ -45,6 +49,8 @@ final class Tests {
         testGeneratorsThatFail();
         testGeneratorsThatCallTheLibrary();
         testMemos();
+        testAnotherWeekIsAnotherCollection();
+        testAQuestionHasOneRandomiser();
         testClosedTwiceAndUsed();
         testObjectsOutliveWhatTheyAreMadeOf();
         testTheGarbageCollectorFrees();
@@ -144,10 +150,14 @@ final class Tests {
                 refused(Status.DATA, "values must be Unicode", () -> sketch.message(lone));
                 refused(Status.DATA, "values must be Unicode", () -> sketch.reports(new String[] {"plum", lone}));
                 refused(Status.PARAMETER, "question must be Unicode", () -> remembering.withMemo(memo, lone));
+                refused(Status.PARAMETER, "question must be Unicode", () -> remembering.about(lone, ""));
+                refused(Status.PARAMETER, "period must be Unicode", () -> remembering.about("", lone));
                 refused(Status.STATE, "specification must be Unicode", () -> Protocol.fromJson(UNARY + lone));
             }
             remembering.withMemo(memo, "caf\u00e9").close();
             refused(Status.PARAMETER, "question must be in", () -> remembering.withMemo(memo, "cafe\u0301"));
+            refused(Status.PARAMETER, "question must be in", () -> remembering.about("cafe\u0301", ""));
+            refused(Status.PARAMETER, "period must be in", () -> remembering.about("", "cafe\u0301"));
         }
     }
 
@@ -221,6 +231,41 @@ final class Tests {
             long[] values = new long[100];
             check(Arrays.equals(first.reports(values), first.reports(values)), "one memo makes the same reports");
             check(!Arrays.equals(first.reports(values), other.reports(values)), "of each question");
+        }
+    }
+
+    static void testAnotherWeekIsAnotherCollection() {
+        try (Protocol unary = Protocol.fromJson(UNARY); Protocol survey = unary.about("favourite colour", "");
+                Protocol week = survey.about("", "2026-W48"); Protocol next = survey.about("", "2026-W49");
+                Protocol again = Protocol.fromJson(week.toJson()); Accumulator counted = new Accumulator(week);
+                Accumulator other = new Accumulator(next)) {
+            check(unary.toJson().equals(UNARY), "a specification is written as it was read");
+            check(week.toJson().contains("\"period\":\"2026-W48\",") && week.toJson().contains("favourite colour"), "texts");
+            check(Arrays.equals(again.header(), week.header()), "what was written is read");
+            check(!Arrays.equals(next.header(), week.header()), "another week has another header");
+            check(Arrays.equals(next.bareDigest(), unary.bareDigest()), "another week has the same randomiser");
+            counted.addMessages(next.message(7), week.message(7));
+            check(counted.n() == 1 && counted.rejected() == 1, "messages of another week are rejected");
+            refused(Status.STATE, "about another period", () -> merged(counted, other));
+            refused(Status.PARAMETER, "another accumulator", () -> merged(counted, counted));
+            check(counted.n() == 1, "nothing was added");
+        }
+    }
+
+    private static long merged(Accumulator accumulator, Accumulator other) {
+        accumulator.merge(other);
+        return accumulator.n();
+    }
+
+    static void testAQuestionHasOneRandomiser() {
+        try (Protocol protocol = Protocol.fromJson(REMEMBERING); Memo memo = Memo.create()) {
+            protocol.withMemo(memo, "colour").close();
+            try (Memo kept = Memo.fromBytes(memo.toBytes()); Protocol other = Protocol.fromJson(OTHER_DIGIT);
+                    Protocol week = protocol.about("colour", "2026-W48")) {
+                week.withMemo(kept, "colour").close();
+                refused(Status.STATE, "costs epsilon again", () -> other.withMemo(kept, "colour"));
+                refused(Status.PARAMETER, "question must be that of the specification", () -> week.withMemo(kept, "food"));
+            }
         }
     }
 
@@ -372,7 +417,7 @@ final class Tests {
             check(part.estimate().counts().length == 15 && part.estimate().standardErrors()[0] > 0, "errors");
             byte[] state = whole.toBytes();
             refused(Status.STATE, "", () -> Accumulator.fromBytes(protocol, new byte[3]));
-            refused(Status.STATE, "two protocols", () -> Accumulator.fromBytes(mean, state));
+            refused(Status.STATE, "other must be of the same protocol", () -> Accumulator.fromBytes(mean, state));
             refused(Status.PARAMETER, "counted by value", means::estimate);
             refused(Status.PARAMETER, "threads must be at least 1, got -1", () -> {
                 part.addMessages(messages, -1);
