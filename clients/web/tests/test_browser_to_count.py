@@ -92,7 +92,7 @@ def test_the_command_line_counts_what_a_browser_sent(site: Site, tmp_path: Path,
     truth = crowd(20_000)
     with Collector(tmp_path, PROTOCOL.to_json(), batch=8_000, origin=site.origin) as running:
         site.run(browser, CROWD, {"collector": running.address, "truth": truth, "single": 30, "most": 100_000})
-        running.kill()  # and what is in the journal is counted all the same
+        running.kill()  # and what is in the database is counted all the same
         running.start()
         running.stop()
         assert len(running.files) > 1
@@ -127,7 +127,7 @@ def test_a_page_of_another_origin_cannot_report(site: Site, tmp_path: Path, brow
 @pytest.mark.long
 def test_a_million_reports_of_chromium(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = crowd(1_000_000)
-    with Collector(tmp_path, PROTOCOL.to_json(), origin=site.origin) as running:
+    with Collector(tmp_path, PROTOCOL.to_json(), batch=10_000, origin=site.origin) as running:
         times = site.run(
             "chromium",
             CROWD,
@@ -211,7 +211,6 @@ def test_a_browser_that_is_killed_reports_once_and_keeps_its_memo(site: Site, tm
         assert tuesday == first * 2  # the same answer again
         assert len(set(ask(period="wednesday", question="shape"))) == 2
         assert len(set(ask(other))) == 3
-        assert all(collector.divided(collector.prefixed(message)) == [message] for message in running.messages())
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
