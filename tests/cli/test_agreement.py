@@ -92,6 +92,11 @@ def test_several_specifications_are_counted_each_by_itself(
     whole = run("estimate", folder, *specs, "--spec", specification(REVERSED), "--json")
     assert (whole.code, [one["n"] for one in whole.json["collections"]]) == (0, [600, 7, 9])
     assert "must be of different collections" in refuse("estimate", folder, *specs, *specs[:2])
+    alone = run("estimate", folder / "1.parquet", *specs, "--json")  # of the other one nothing has come yet
+    assert (alone.code, [one["n"] for one in alone.json["collections"]]) == (0, [100])
+    assert alone.err == f"dpnoise: no reports of {OTHER!r}\n"
+    nothing = run("estimate", folder / "4-stranger.parquet", *specs)
+    assert (nothing.code, nothing.out) == (2, "")
     for more in (["-o", tmp_path / "out.csv"], ["--state", tmp_path / "state"], ["--plot", tmp_path / "chart.png"]):
         assert "several of --spec go with files alone" in refuse("estimate", folder, *specs, *more)
 

@@ -164,6 +164,8 @@ def estimate(
             _print_problems(collection)
             counted = collection.state
             if counted is None or not counted.sources:
+                if len(agreements) > 1:
+                    note(f"no reports of {agreement.protocol!r}")
                 return _NOTHING_USABLE
             estimated, doubts = results.estimated(counted, options)
             for doubt in doubts:
@@ -203,8 +205,10 @@ def estimate(
     codes = [of_one(agreement) for agreement in agreements]
     if as_json and len(agreements) > 1:
         print(to_json({"command": "estimate", "collections": records}))
-    if any(codes):
-        raise typer.Exit(next(code for code in (_DOUBTFUL, _PARTLY_USABLE, _NOTHING_USABLE) if code in codes))
+    if set(codes) == {_NOTHING_USABLE}:
+        raise typer.Exit(_NOTHING_USABLE)
+    if code := next((code for code in (_DOUBTFUL, _PARTLY_USABLE) if code in codes), 0):
+        raise typer.Exit(code)
 
 
 def _of_folder() -> tuple[list[Path], list[Path], local.Framing | None]:
