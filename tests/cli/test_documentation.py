@@ -28,7 +28,10 @@ def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a line of a shell."""
-    [_, *words] = shlex.split(line, comments=True)
+    [program, *words] = shlex.split(line, comments=True)
+    if program == "cd":
+        monkeypatch.chdir(words[0])
+        return
     if "<" in words:
         words, [source] = words[: words.index("<")], words[words.index("<") + 1 :]
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(source).read_bytes())))
@@ -38,8 +41,10 @@ def ask(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_desk")
 def test_the_commands_of_the_page_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = local.OptimizedUnaryEncoding(k=3, epsilon=1.0)
-    messages = protocol.messages(protocol.perturb([0, 1, 2]))
+    protocol = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=1.0).about(
+        question="favourite colour", period="2026-W48"
+    )
+    messages = protocol.messages(protocol.perturb(["red", "green", "blue"]))
     lines = [json.dumps({"message": base64.b64encode(message).decode()}) for message in messages]
     Path("inbox.jsonl").write_text("\n".join(lines), encoding="ascii")
     Path("inbox.bin").write_bytes(b"".join(len(message).to_bytes(4, "little") + message for message in messages))
@@ -48,10 +53,15 @@ def test_the_commands_of_the_page_run(run: Run, monkeypatch: pytest.MonkeyPatch)
         asked = "perturb people.csv --column colour --domain red,green,blue --protocol oue --epsilon 1 -o"
         assert run(*asked.split(), f"{day}/part.parquet").code == 0
     assert run("estimate", "wednesday/", "--state", "other.json").code == 0
-    commands = [line for block in BLOCKS for line in block.replace("\\\n", "").splitlines()]
-    assert len(commands) > 15
-    for line in commands:
-        ask(run, line, monkeypatch)
+    desk, commands = Path.cwd(), 0
+    for block in BLOCKS:
+        monkeypatch.chdir(desk)
+        for line in block.replace("\\\n", "").splitlines():
+            ask(run, line, monkeypatch)
+            commands += 1
+            if line == "cd survey":
+                Path("inbox/first.bin").write_bytes((desk / "inbox.bin").read_bytes())
+    assert commands > 15
 
 
 def test_the_message_of_the_wire_format_is_one() -> None:

@@ -608,13 +608,18 @@ def bare_digest(spec: dict[str, Any]) -> bytes:
     return sha256(canonical({name: value for name, value in spec.items() if name not in ABOUT}).encode()).digest()
 
 
-def labels_digest(attributes: list[list[str]]) -> str:
-    """Give the digest of the labels of each attribute, none where it has none."""
+def labels_bytes(attributes: list[list[str]]) -> bytes:
+    """Give what the digest of the labels of each attribute is made of, none where it has none."""
     hashed = b"dpnoise labels"
     for labels in attributes:
         texts = [label.encode() for label in labels]
         hashed += struct.pack("<I", len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in texts)
-    return sha256(hashed).hexdigest()[:32]
+    return hashed
+
+
+def labels_digest(attributes: list[list[str]]) -> str:
+    """Give the digest of the labels of each attribute."""
+    return sha256(labels_bytes(attributes)).hexdigest()[:32]
 
 
 def listed(domain: Any, names: list[str]) -> list[list[str]]:

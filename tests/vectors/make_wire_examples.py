@@ -32,6 +32,9 @@ EXAMPLES: list[tuple[Any, Any]] = [
 ]
 """One protocol of each kind of report that a client needs first, and a value."""
 HASHING = EXAMPLES[3]
+COLOURS = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=2.0).about(
+    question="favourite colour", period="2026-W48"
+)
 TEXTS = ["", "plum", "caf\u00e9", "cafe\u0301"]
 SKETCH = local.CountMeanSketch(epsilon=2.0, rows=3, width=16, seed=1)
 RAPPOR = local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=3, f=0.3, p=0.5, q=0.75)
@@ -117,6 +120,26 @@ floor({spec["g"]} (({a} · {value} + {b}) mod {spec["prime"]}) / {spec["prime"]}
 {len(message)}:
 
 {table("offset | length | bytes | field", rows)}"""
+
+
+def labels() -> str:
+    """Return the bytes that a digest of labels is made of, and a specification with it."""
+    hashed = bytes(local_spec.labels_bytes([list(COLOURS.domain)]))
+    digest = json.loads(COLOURS.to_json())["labels"]
+    listed = ", ".join(f"`{label}`" for label in COLOURS.domain)
+    return f"""\
+Of {listed} it is `{digest}`, which begins the SHA-256 of these {len(hashed)} bytes:
+
+```text
+{hashed.hex(" ")}
+```
+
+A specification with it, a question and a period, of the id `{COLOURS.spec_id}`, and its bare digest:
+
+```text
+{COLOURS.to_json()}
+{COLOURS.bare_digest.hex()}
+```"""
 
 
 def worked_reports() -> str:
@@ -243,7 +266,7 @@ def specifications() -> str:
 
 def filled(page: str) -> str:
     """Return the page with its examples made again."""
-    makers = (worked_message, worked_reports, noise, gaussian_noise, coin, texts, specifications)
+    makers = (worked_message, labels, worked_reports, noise, gaussian_noise, coin, texts, specifications)
     named = {maker.__name__: maker for maker in makers}
     return BLOCK.sub(lambda block: f"{block[1]} -->\n{named[block[1]]()}\n", page)
 

@@ -24,7 +24,7 @@ PAGE = make_wire_examples.PAGE.read_text(encoding="utf-8")
 
 def test_the_examples_are_those_of_this_release() -> None:
     assert make_wire_examples.filled(PAGE) == PAGE
-    assert len(make_wire_examples.BLOCK.findall(PAGE)) == 7
+    assert len(make_wire_examples.BLOCK.findall(PAGE)) == 8
 
 
 def test_the_page_has_the_report_of_every_protocol() -> None:
