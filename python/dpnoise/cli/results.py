@@ -30,8 +30,8 @@ def estimated(state: State, options: Mapping[str, Any]) -> tuple[Any, list[str]]
     protocol = state.accumulator.protocol
     takes = dict(signature(type(protocol).estimate).parameters)
     if isinstance(protocol, local.AttributesProtocol):
-        for name, one in protocol.attributes.items():
-            if not isinstance(one, local.FrequencyProtocol):
+        for name, part in protocol.attributes.items():
+            if not isinstance(part, local.FrequencyProtocol):
                 raise InputError(f"attribute {name!r} is not counted by value: estimate it from Python")
         del takes["candidates"]  # candidates are given for each attribute, not as texts
     kind = type(protocol).__name__
