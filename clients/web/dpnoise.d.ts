@@ -33,8 +33,8 @@ export type Source = string | URL | Response | BufferSource | WebAssembly.Module
 export function load(source: Source | Promise<Source>): Promise<void>;
 
 /**
- * The secrets of people who answer with a protocol in which they keep a memo. Store its bytes before the first
- * report.
+ * The secrets of people who answer with a protocol in which they keep a memo, and how they answer each question. Store
+ * its bytes after `Client.fromSpecification`, before a report is sent.
  */
 export class Memo {
   private constructor();
@@ -48,7 +48,7 @@ export class Memo {
    */
   static fromBytes(bytes: Uint8Array): Promise<Memo>;
 
-  /** The memo to be stored: 52 bytes for one person. Whoever has them has the secrets. */
+  /** The memo to be stored: 52 bytes for one person, and 64 for each question. Whoever has them has the secrets. */
   toBytes(): Uint8Array;
 
   /** Wipes the secrets. Clients that were made with this memo keep them until they are freed. */
@@ -90,11 +90,21 @@ export interface ClientOptions extends Limit {
   memo?: Memo;
   /**
    * The words of the question: the same each time it is asked, and others for another question. Given with `memo`, in
-   * Unicode's normal form NFC, since two spellings of a text would be two questions.
+   * Unicode's normal form NFC, since two spellings of a text would be two questions; if the specification names a
+   * question, this one. The memo keeps in mind how the question is answered, and another randomiser, which would cost
+   * epsilon again, is refused (`state`).
    */
   question?: string;
   /** For tests: fills its argument with random bytes, in place of `crypto.getRandomValues`, or throws. */
   random?: (bytes: Uint8Array) => void;
+}
+
+/** Properties of the object itself count, and none that it inherits. */
+export interface About {
+  /** What is asked: at most 255 bytes of UTF-8 in Unicode's normal form NFC. That of the client if not given, or empty. */
+  question?: string;
+  /** The time in which each person sends one report, such as `2026-W48`: at most 63 bytes; the same. */
+  period?: string;
 }
 
 /** Makes the reports of a device. */
@@ -102,12 +112,30 @@ export class Client {
   private constructor();
 
   /**
-   * Reads a specification. Give its text or its bytes as they came: never what was parsed and written again.
+   * Reads a specification. Give its text or its bytes as they came: never what was parsed and written again. Or give a
+   * document with a specification and its labels.
    *
-   * A specification that is damaged, or promises more privacy than its probabilities give, is refused (`state`). Its
-   * epsilon and delta are chosen by whoever announced it: compare both with what you promise to people.
+   * A specification that is damaged, promises more privacy than its probabilities give, or has other labels than the
+   * document, is refused (`state`). Its epsilon and delta are chosen by whoever announced it: compare both with what you
+   * promise to people.
    */
   static fromSpecification(specification: string | Uint8Array, options?: ClientOptions): Promise<Client>;
+
+  /**
+   * Makes a client of the same randomiser for another collection, without a memo. A device that has its specification
+   * built in writes the period from its own clock. Texts with a space at either end, or with characters that are not
+   * seen, are refused (`parameter`).
+   */
+  about(options: About): Client;
+
+  /** The specification, as `fromSpecification` reads it. */
+  readonly specification: string;
+
+  /**
+   * The SHA-256 of the specification without labels, question and period: of how reports are made. Whoever answers a
+   * question with another randomiser spends epsilon again.
+   */
+  readonly bareDigest: Uint8Array;
 
   /**
    * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"`
@@ -212,7 +240,7 @@ export interface HeavyHitters {
 export class Accumulator {
   private constructor();
 
-  /** Makes empty counters for the messages of a protocol. */
+  /** Makes empty counters for the messages of a protocol, by its specification or a document. */
   static fromSpecification(specification: string | Uint8Array, options?: Limit): Promise<Accumulator>;
 
   /** Reads what `toBytes` wrote, here or in another language. */
@@ -230,7 +258,7 @@ export class Accumulator {
   /** Counts rows as `Client.reports` makes them. */
   addReports(reports: Uint8Array): void;
 
-  /** Adds the counts of another accumulator of the same protocol. */
+  /** Adds the counts of another accumulator of the same specification. */
   merge(other: Accumulator): void;
 
   /** The state, for another collector. */

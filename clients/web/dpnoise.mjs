@@ -5,6 +5,7 @@
 
 const ABI_VERSION = 1;
 const HEADER_BYTES = 12;
+const DIGEST_BYTES = 32;
 const REPORTS = 0;
 const MESSAGES = 1;
 const KINDS = ["integers", "numbers", "texts", "attributes"];
@@ -111,7 +112,7 @@ class Engine {
   generator(random) {
     const number = ++this.#lastGenerator;
     this.#generators.set(number, random);
-    return { number, handle: this.make("host_generator", number) };
+    return { number, handle: this.make("host_generator", number), random };
   }
 
   release(handle, generator) {
@@ -254,6 +255,14 @@ function isWellFormed(text) {
   return !Array.from(text).some((point) => point.length === 1 && point >= "\ud800" && point <= "\udfff");
 }
 
+/** Checks a question or a period, of which two spellings would be two. */
+function checkSpelling(argument, text) {
+  if (typeof text !== "string" || text !== text.normalize("NFC")) {
+    const allowed = `a string that ${argument}.normalize("NFC") leaves as it is`;
+    throw new DpnoiseError("parameter", `${argument} must be ${allowed}`);
+  }
+}
+
 /** Makes something of public bytes or of a public text. */
 function withBytes(engine, argument, given, make) {
   const bytes = typeof given === "string" && isWellFormed(given) ? encoder.encode(given) : given;
@@ -338,9 +347,7 @@ export class Client extends Held {
     if ((memo === undefined) !== (question === undefined)) {
       throw new DpnoiseError("parameter", "memo and question must be given together");
     }
-    if (question !== undefined && (typeof question !== "string" || question !== question.normalize("NFC"))) {
-      throw new DpnoiseError("parameter", 'question must be a string that question.normalize("NFC") leaves as it is');
-    }
+    if (question !== undefined) checkSpelling("question", question);
     const engine = memo === undefined ? await running("client") : holding(memo, Memo, "memo").engine;
     let handle = withBytes(engine, "specification", specification, (...area) =>
       engine.make("protocol_from_json", ...area, most),
@@ -371,6 +378,30 @@ export class Client extends Held {
       this.#reportBytes = read(reportBytes);
       this.#counterBytes = read(counterBytes);
       this.#header = engine.bytes(header, HEADER_BYTES).slice();
+    });
+  }
+
+  about(options) {
+    const { engine, handle, generator } = holding(this, Client);
+    const { question = "", period = "" } = onlyOwn(options);
+    checkSpelling("question", question);
+    checkSpelling("period", period);
+    const made = withBytes(engine, "question", question, (...asked) =>
+      withBytes(engine, "period", period, (...told) => engine.make("protocol_about", handle, ...asked, ...told)),
+    );
+    return new Client({ engine, handle: made, generator: generator && engine.generator(generator.random) });
+  }
+
+  get specification() {
+    const { engine, handle } = holding(this, Client);
+    return decoder.decode(engine.take("protocol_to_json", handle));
+  }
+
+  get bareDigest() {
+    const { engine, handle } = holding(this, Client);
+    return engine.withMemory([DIGEST_BYTES], (out) => {
+      engine.call("protocol_bare_digest", handle, out, DIGEST_BYTES);
+      return engine.bytes(out, DIGEST_BYTES).slice();
     });
   }
 

@@ -1,7 +1,6 @@
 // Asks a question, and sends a report on the answer. The page needs a server: `python3 -m http.server` in clients/web.
 
-import { Client } from "../dist/dpnoise.mjs";
-import { deviceMemo } from "./memo.mjs";
+import { remembering } from "./memo.mjs";
 
 const QUESTION = "favourite colour"; // the same words each time it is asked
 // The text of the specification as it was announced: here it is a part of the application.
@@ -13,11 +12,9 @@ const COLLECTOR = "/reports";
 const form = document.querySelector("form");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const memo = await deviceMemo();
-  const client = await Client.fromSpecification(SPECIFICATION, { memo, question: QUESTION });
+  const client = await remembering(SPECIFICATION, QUESTION);
   const body = client.message(Number(new FormData(form).get("answer")));
   client.free();
-  memo.free();
   const answer = await fetch(COLLECTOR, {
     method: "POST",
     body,

@@ -33,11 +33,16 @@ async function addOnce(name, key, entry) {
   }
 }
 
-/** The memo of the person whose browser this is, made at the first time. */
-async function memoOfThisPerson() {
-  const read = () => stored("memos", "readonly", (store) => store.get("memo"));
-  if ((await read()) === undefined) await addOnce("memos", "memo", (await Memo.create()).toBytes());
-  return Memo.fromBytes(await read());
+/** The client with the memo of this person for a question, made at the first time, with how the question is answered. */
+async function remembering(specification, question) {
+  const client = (memo) => Client.fromSpecification(specification, { memo, question });
+  const read = () => stored("memos", "readonly", (store) => store.get(question));
+  if ((await read()) === undefined) {
+    const memo = await Memo.create();
+    await client(memo); // the memo keeps it in mind, and refuses another way later
+    await addOnce("memos", question, memo.toBytes());
+  }
+  return client(await Memo.fromBytes(await read()));
 }
 
 /** The client for a question, by the specification that the collector announces. */
@@ -47,12 +52,15 @@ export async function clientFor(collector, question) {
   const specification = new Uint8Array(await response.arrayBuffer()); // as it came: its id is that of these bytes
   const client = await Client.fromSpecification(specification);
   if (client.epsilon > LARGEST_EPSILON) throw new Error("the specification asks for too large an epsilon");
-  if (!client.keepsMemo) return client;
-  return Client.fromSpecification(specification, { memo: await memoOfThisPerson(), question });
+  const { question: asked = question } = JSON.parse(client.specification);
+  if (asked !== question) throw new Error("the specification is of another question");
+  return client.keepsMemo ? remembering(specification, question) : client;
 }
 
 /** Reports once in each period: what is stored first is sent, and a second report is never made. */
 export async function report(collector, client, period, value) {
+  const { period: own = period } = JSON.parse(client.specification);
+  if (own !== period) throw new Error("the specification is of another period");
   const read = () => stored("reports", "readonly", (store) => store.get(period));
   if ((await read()) === undefined) {
     const token = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));

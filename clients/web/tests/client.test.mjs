@@ -66,8 +66,8 @@ test("messages are headers and reports, and states add up", async () => {
   halves.merge(other);
   assert.equal(hex(halves.toBytes()), hex(rows.toBytes()));
   assert.equal(hex((await Accumulator.fromBytes(rows.toBytes())).toBytes()), hex(rows.toBytes()));
-  halves.merge(halves);
-  assert.equal(halves.n, 2 * rows.n);
+  assert.throws(() => halves.merge(halves), refused("parameter"));
+  assert.equal(halves.n, rows.n);
 });
 
 test("all forms of values give the same reports", async () => {
@@ -184,7 +184,7 @@ test("randomness is the platform's, whatever other scripts do after the client i
     const reports = Array.from({ length: 100 }, () => hex(client.report(3)));
     const memo = await Memo.create();
     const counters = await Accumulator.fromSpecification(UNARY);
-    counters.addMessages(client.message(3));
+    counters.addMessages(client.about({}).message(3));
     const found = [new Set(reports).size, hex(memo.toBytes()), counters.n];
     for (const object of [client, memo, counters]) object.free();
     return found;
@@ -313,6 +313,47 @@ test("a memo keeps what it decides", async () => {
   assert.throws(() => many.messages([1, 2, 99]), refused("data"));
 });
 
+test("another week is another collection", async () => {
+  let drawn = 0;
+  const random = (bytes) => {
+    drawn += bytes.length;
+  };
+  const unary = await Client.fromSpecification(UNARY, { random });
+  assert.equal(unary.specification, UNARY);
+  const survey = unary.about({ question: "favourite colour" });
+  const [week, next] = ["2026-W48", "2026-W49"].map((period) => survey.about({ period }));
+  assert.deepEqual(JSON.parse(week.specification), {
+    ...JSON.parse(UNARY),
+    period: "2026-W48",
+    question: "favourite colour",
+  });
+  assert.notEqual(week.id, next.id);
+  assert.deepEqual(week.bareDigest, unary.bareDigest);
+  unary.free();
+  survey.free();
+  assert.equal((await Client.fromSpecification(week.specification)).id, week.id);
+  const counters = await Accumulator.fromSpecification(week.specification);
+  counters.addMessages([next.message(7), week.message(7)]);
+  assert.deepEqual([counters.n, counters.rejected], [1, 1]);
+  assert.ok(drawn > 0, "the generator is that of the first client");
+  for (const texts of [{ question: "cafe\u0301" }, { period: "\ud800" }, { period: 48 }, { question: null }]) {
+    assert.throws(() => week.about(texts), refused("parameter"));
+  }
+});
+
+test("a question has one randomiser", async () => {
+  const memo = await Memo.create();
+  const make = (specification, question) => Client.fromSpecification(specification, { memo, question });
+  const week = (await Client.fromSpecification(LOLOHA)).about({ question: "colour", period: "2026-W48" });
+  assert.throws(() => week.message(3), refused("parameter"), "it has no memo");
+  (await make(week.specification, "colour")).message(3);
+  assert.equal(memo.toBytes().length, 52 + 64);
+  (await make(LOLOHA, "colour")).message(3);
+  await assert.rejects(make(spec("d_bit_flip"), "colour"), refused("state"));
+  await assert.rejects(make(week.specification, "food"), refused("parameter"));
+  assert.equal(memo.toBytes().length, 52 + 64);
+});
+
 test("memos of no use are refused", async () => {
   const memo = await Memo.create();
   const bytes = memo.toBytes();
@@ -434,20 +475,20 @@ test("where memory ends there is an error, and all objects live", async () => {
   const client = await Client.fromSpecification(UNARY);
   const small = await Accumulator.fromSpecification(UNARY);
   small.addMessages([client.message(3)]);
-  const k = 2 ** 22;
-  const LARGE = UNARY.replace('"k":15', `"k":${k}`); // counters of 32 MiB, of 128 MiB
+  const k = 2 ** 20;
+  const LARGE = UNARY.replace('"k":15', `"k":${k}`); // counters of 8 MiB, of 128 MiB
   const large = await Accumulator.fromSpecification(LARGE);
   const device = await Client.fromSpecification(LARGE);
   assert.equal(device.counterBytes, 8 * k);
   const made = [];
   const fill = async () => {
-    while (made.length < 4) made.push(await Accumulator.fromSpecification(LARGE));
+    while (made.length < 16) made.push(await Accumulator.fromSpecification(LARGE));
   };
   await assert.rejects(fill, refused("allocation"));
   for (const call of [
     () => large.addReports(new Uint8Array(k / 8)),
     () => large.addMessages([new Uint8Array(12 + k / 8)]),
-    () => large.merge(large),
+    () => large.merge(made[0]),
     () => large.toBytes(),
     () => large.estimate(),
     () => device.messages(new Int32Array(256)),

@@ -53,6 +53,18 @@ const COMMANDS = {
     return hex(made);
   },
 
+  async about(specification, question, period) {
+    const client = await Client.fromSpecification(bytes(specification));
+    const other = client.about({ question: text(question), period: text(period) });
+    return `${hex(new TextEncoder().encode(other.specification))} ${hex(other.bareDigest)}`;
+  },
+
+  async merge(specification, other, ...messages) {
+    const counters = await accumulator(specification, messages);
+    counters.merge(other === "-" ? counters : await accumulator(other, []));
+    return hex(counters.toBytes());
+  },
+
   async collect(specification, ...messages) {
     return hex((await accumulator(specification, messages)).toBytes());
   },
@@ -90,8 +102,12 @@ const COMMANDS = {
     return [Number(complete), doubles([...counts, ...standardErrors]), ...values].join(" ");
   },
 
-  async memo(word) {
-    return hex((await Memo.fromBytes(bytes(word))).toBytes());
+  async memo(word, ...asked) {
+    const memo = await Memo.fromBytes(bytes(word));
+    for (let i = 0; i < asked.length; i += 2) {
+      (await Client.fromSpecification(bytes(asked[i]), { memo, question: text(asked[i + 1]) })).free();
+    }
+    return hex(memo.toBytes());
   },
 
   async newmemo() {

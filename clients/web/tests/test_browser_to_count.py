@@ -214,6 +214,29 @@ def test_a_browser_that_is_killed_reports_once_and_keeps_its_memo(site: Site, tm
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
+def test_a_question_has_one_randomiser_and_one_period(site: Site, tmp_path: Path, browser: str) -> None:
+    first = local.DBitFlip(k=64, d=64, epsilon=1.0).about(question="colour", period="2026-W48")
+    again = local.DBitFlip(k=64, d=64, epsilon=0.99).about(question="colour", period="2026-W49")
+    refusals = [
+        (first, {}, None),
+        (again, {"period": "2026-W49"}, "costs epsilon again"),
+        (first.about(period="2026-W49"), {}, "the specification is of another period"),
+        (first, {"question": "shape"}, "the specification is of another question"),
+    ]
+    for index, (protocol, changes, problem) in enumerate(refusals):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        with Collector(folder, protocol.to_json(), origin=site.origin) as running:
+            given = {"collector": running.address, "question": "colour", "period": "2026-W48", "value": 3} | changes
+            if problem is None:
+                site.run(browser, ASKED, given, profile=tmp_path / "profile")
+            else:
+                with pytest.raises(Failed, match=problem):
+                    site.run(browser, ASKED, given, profile=tmp_path / "profile")
+            assert len(running.messages()) == (problem is None)
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
 def test_the_page_refuses_more_epsilon_than_was_promised(site: Site, tmp_path: Path, browser: str) -> None:
     with Collector(tmp_path, local.OptimizedUnaryEncoding(k=15, epsilon=1.01).to_json(), origin=site.origin) as running:
         given = {"collector": running.address, "question": "colour", "period": "monday", "value": 3}

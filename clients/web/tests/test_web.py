@@ -81,7 +81,8 @@ FAULTS = {
         "          getRandomValues(piece);",
         "          globalThis.crypto.getRandomValues(piece);",
     ),
-    "inherited options count": (LOADED, "= onlyOwn(options);", "= options ?? {};"),
+    "inherited options count": (LOADED, "limit } = onlyOwn(options);", "limit } = options ?? {};"),
+    "inherited texts count": (LOADED, 'period = "" } = onlyOwn(options);', 'period = "" } = options ?? {};'),
     "inherited generators are freed": (LOADED, "const own = onlyOwn(holding);", "const own = holding;"),
     "half a surrogate pair is replaced": (
         "texts are well-formed without String.isWellFormed, too",
@@ -90,7 +91,7 @@ FAULTS = {
     ),
     "a question has several spellings": (
         "memos of no use are refused",
-        'question !== question.normalize("NFC")',
+        'text !== text.normalize("NFC")',
         "false",
     ),
     "large bigints wrap around": (

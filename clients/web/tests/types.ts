@@ -13,7 +13,9 @@ export async function allowed(specification: string, source: Source): Promise<Es
   const message: Uint8Array = client.message(value);
   const answers: Values = [true, false];
   const rows = [client.messages(new Int32Array(2)), client.reports([1n, 2n]), client.messages(answers)];
-  const facts: [string, number, number, boolean, number, number] = [
+  const week: string = client.about({ period: "2026-W48" }).about({ question: "colour" }).specification;
+  const digest: Uint8Array = client.bareDigest;
+  const facts: [string, number, number, number, boolean, number, number] = [
     client.id,
     client.k,
     client.epsilon,
@@ -22,13 +24,13 @@ export async function allowed(specification: string, source: Source): Promise<Es
     client.reportBytes,
     client.messageBytes,
   ];
-  const takes: "integers" | "numbers" | "texts" = client.takes;
+  const takes: "integers" | "numbers" | "texts" | "attributes" = client.takes;
   const counters = await Accumulator.fromSpecification(new Uint8Array());
   counters.addMessages(rows);
   counters.addMessages(message);
   counters.merge(await Accumulator.fromBytes(counters.toBytes()));
   client.free();
-  console.log(facts, takes, (await Memo.fromBytes(memo.toBytes())) instanceof Memo);
+  console.log(week, digest, facts, takes, (await Memo.fromBytes(memo.toBytes())) instanceof Memo);
   return counters.estimate();
 }
 
@@ -45,6 +47,8 @@ export async function refused(client: Client, counters: Accumulator, error: Dpno
   await Client.fromSpecification("", { memo: new Uint8Array(), question: "" });
   // @ts-expect-error a generator fills its argument at once
   await Client.fromSpecification("", { random: 7 });
+  // @ts-expect-error a period is a text
+  client.about({ period: 48 });
   // @ts-expect-error one value
   client.message([3]);
   // @ts-expect-error many values
