@@ -10,8 +10,12 @@ bytes, the lowest one first; an integer is decimal.
 
 ``perturb FORM KIND SPECIFICATION RANDOM MEMO QUESTION VALUE...``
     All rows, joined. FORM is ``reports`` or ``messages``; KIND is ``integers``, ``numbers`` or ``texts``, in UTF-8.
+``about SPECIFICATION QUESTION PERIOD``
+    The specification for another question or period, of which ``-`` stays as it is; its bare digest.
 ``collect SPECIFICATION MESSAGE...``
     The state of a collector.
+``merge SPECIFICATION OTHER MESSAGE...``
+    The state of a collector to which an empty accumulator of OTHER is added, or, for ``-``, itself.
 ``estimate SPECIFICATION MESSAGE...``
     k counts and k standard errors, joined.
 ``mean SPECIFICATION MESSAGE...``
@@ -26,8 +30,9 @@ bytes, the lowest one first; an integer is decimal.
 ``prefixes SPECIFICATION LEVEL MESSAGE...``
     1 if all significant prefixes were extended, and else 0; the counts of the frequent values and their standard
     errors, joined; these values.
-``memo BYTES``, ``newmemo``
-    The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
+``memo BYTES [SPECIFICATION QUESTION]...``, ``newmemo``
+    The bytes of the memo that was read from these, after these protocols were made with it; ``different`` for two new
+    ones, if they can be read back.
 ``facts SPECIFICATION LIMIT``
     KIND; 1 if people keep a memo, and else 0; k; the bytes of a report, and those of the counters, of which there may
     be LIMIT; epsilon and delta; the header of messages.
@@ -82,7 +87,7 @@ ESTIMATES = ("density", "ranges", "candidates", "prefixes")
 def part_of(line: str) -> str:
     """Name the part of the C library that answers a line: ``client``, ``collector`` or ``noise``."""
     command, what, *_ = [*line.split(" "), ""]
-    if command in ("collect", "estimate", "mean", *ESTIMATES) or (command, what) == ("freed", "accumulator"):
+    if command in ("collect", "merge", "estimate", "mean", *ESTIMATES) or (command, what) == ("freed", "accumulator"):
         return "collector"
     return "noise" if command in ("fill", "filltime", "release") or what in ("sampler", "mechanism") else "client"
 
@@ -401,6 +406,74 @@ def several() -> Iterator[Case]:
             yield Case(f"several-{command}-{name}", asked, f"ok {''.join(map(double, numbers))}")
 
 
+COLOURS = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=2.0)
+WEEK = COLOURS.about(question="favourite colour", period="2026-W48")
+DAYS = local.LOLOHA(k=8, epsilon_permanent=2.0, epsilon_first=1.0).about(question="days on foot")
+QUESTIONS = {
+    "accents": "größtenteils",
+    "persian": "\u0645\u06cc\u200c\u062e",
+    "signs": '"\\" \N{GRAPES}',
+    "long": "é" * 127,
+}
+
+
+def sent(protocol: Any) -> list[str]:
+    """Make the messages of six people."""
+    bare: Any = local.protocol_from_json(protocol.to_json())  # whose values are numbers
+    return [message.hex() for message in bare.messages(bare.perturb([0, 1, 2] * 2, rng=SeededRng(7)))]
+
+
+def text_of(protocol: Any) -> str:
+    """Write the specification of a protocol."""
+    return hexed(protocol.to_json().encode())
+
+
+def of_collections() -> Iterator[Case]:
+    """Ask collections that say what they are about, and whose messages are of others."""
+    for name, question in QUESTIONS.items():
+        for of, given in ((COLOURS, COLOURS.to_json()), (WEEK, WEEK.to_document())):
+            told = of.about(question=question, period="2026-W49")
+            line = f"about {hexed(given.encode())} {hexed(question.encode())} {hexed(b'2026-W49')}"
+            yield Case(f"about-{name}-{of.spec_id}", line, f"ok {text_of(told)} {told.bare_digest.hex()}")
+    yield Case("about-the-same", f"about {text_of(WEEK)} - -", f"ok {text_of(WEEK)} {WEEK.bare_digest.hex()}")
+    bounded = local.DuchiMean(epsilon=1.0).about(bounds=(-0.0, 100.0))
+    several = local.Sampled(attributes={"mood": bounded, "colour": COLOURS}).about(question="all")
+    for name, protocol in {"labels": WEEK, "bounds": bounded, "attributes": several}.items():
+        document = json.dumps(json.loads(protocol.to_document()), indent=2, ensure_ascii=False)
+        answer = f"ok {text_of(protocol)} {protocol.bare_digest.hex()}"
+        yield Case(f"document-{name}", f"about {hexed(document.encode())} - -", answer)
+    yield answered("of-a-week", WEEK.to_json(), [0, 1, 2])
+    memo = local_spec.memo([random_bytes("person", 32)])
+    yield answered("of-a-month", DAYS.about(period="2026-11").to_json(), [7], memo, str(DAYS.question))
+    remembering = local.ClientMemo.from_bytes(memo)
+    DAYS.perturb([7], remembering, question=str(DAYS.question))
+    later = DAYS.about(period="2026-12", domain=list("abcdefgh"))
+    asked = " ".join(f"{text_of(each)} {hexed(str(DAYS.question).encode())}" for each in (DAYS, later))
+    yield Case("memo-of-a-question", f"memo {hexed(memo)} {asked}", f"ok {remembering.to_bytes().hex()}")
+    for name, other in {"itself": WEEK, **OTHERS}.items():
+        accumulator = WEEK.accumulator()
+        accumulator.add_messages([bytes.fromhex(message) for message in sent(other)])
+        assert (accumulator.n, accumulator.rejected) == ((6, 0) if other == WEEK else (0, 6))
+        line = f"collect {text_of(WEEK)} {' '.join(sent(other))}"
+        yield Case(f"counting-{name}", line, f"ok {accumulator.to_bytes().hex()}")
+        if other == WEEK:
+            again = line.replace("collect", "merge").replace(text_of(WEEK), f"{text_of(WEEK)} {text_of(WEEK)}")
+            yield Case("merge-of-two", again, f"ok {accumulator.to_bytes().hex()}")
+
+
+OTHERS = {
+    "other-labels": WEEK.about(domain=["yes", "no", "unsure"]),
+    "another-order": WEEK.about(domain=["green", "red", "blue"]),
+    "another-question": WEEK.about(question="favourite color"),
+    "another-week": WEEK.about(period="2026-W49"),
+    "another-epsilon": local.OptimizedUnaryEncoding(domain=COLOURS.domain, epsilon=2.1).about(
+        question=WEEK.question, period=WEEK.period
+    ),
+    "nothing": local.OptimizedUnaryEncoding(k=3, epsilon=2.0),
+}
+"""Collections whose reports are as long as those of `WEEK`."""
+
+
 def accepted() -> list[Case]:
     """Give all cases that have an answer."""
     cases = [case for vector in VECTORS for case in of_vector(vector)]
@@ -421,7 +494,7 @@ def accepted() -> list[Case]:
         Case("memo-of-one", f"memo {one.hex()}", f"ok {one.hex()}"),
         Case("newmemo", "newmemo", "ok different"),
     ]
-    return [*cases, *of_people(), *several(), *noise()]
+    return [*cases, *of_people(), *several(), *of_collections(), *noise()]
 
 
 # --- what must be refused --------------------------------------------------------------------------------------------
@@ -560,6 +633,86 @@ def of_memos() -> Iterator[Case]:
     yield Case("memo-and-a-wrong-value", line, "error data", secrets)
 
 
+# The first and the last character of each range that texts to be compared must not have.
+HIDDEN = "\0\x1f\x7f\x9f\u200b\u200e\u200f\u2028\u202e\u2060\u206f\ufeff\ufff9\ufffb\U000e0000\U000e007f"
+
+
+def changed(right: str, wrong: str) -> bytes:
+    """Change the specification of `WEEK`."""
+    assert right in WEEK.to_json()
+    return WEEK.to_json().replace(right, wrong).encode()
+
+
+def document(domain: Any, protocol: Any = WEEK, **more: Any) -> bytes:
+    """Write a document with another domain."""
+    return json.dumps({"dpnoise.domain": domain, "dpnoise.protocol": protocol.to_json(), **more}).encode()
+
+
+LABELS = f'"labels":"{json.loads(WEEK.to_json())["labels"]}"'
+NOT_ANNOUNCED: dict[str, bytes] = {
+    "with-labels-in-capitals": changed(LABELS, LABELS[:10] + LABELS[10:].upper()),
+    "with-short-labels": changed(LABELS, LABELS[:-2] + '"'),
+    "with-labels-of-a-mean": local.SquareWave(k=4, epsilon=1.0).to_json().replace('"p', f'{LABELS},"p', 1).encode(),
+    "with-an-empty-question": changed("favourite colour", ""),
+    "with-a-space-before": changed("favourite", " favourite"),
+    "with-a-space-behind": changed("2026-W48", "2026-W48 "),
+    "with-a-long-question": changed("favourite colour", "a" * 256),
+    "with-a-long-period": changed("2026-W48", "2" * 64),
+    "with-a-number-for-a-period": changed('"2026-W48"', "2026"),
+    "with-an-unescaped-question": changed("colour", "colör"),
+    "with-another-escape": changed("colour", "col\\u006fur"),
+    "with-capital-escapes": changed("colour", "col\\u00F6r"),
+    "with-half-a-pair": changed("colour", "col\\ud83c"),
+    **{f"hiding-{ord(c):x}": changed("colour", "col" + json.dumps(c)[1:-1] + "our") for c in HIDDEN},
+}
+DOCUMENTS: dict[str, tuple[bytes, str]] = {
+    "of-other-labels": (document(["yes", "no", "unsure"]), "state"),
+    "of-another-order": (document(["green", "red", "blue"]), "state"),
+    "of-two-labels": (document(["red", "green"]), "parameter"),
+    "of-a-label-twice": (document(["red", "green", "red"]), "parameter"),
+    "of-numbers": (document([1, 2, 3]), "state"),
+    "of-an-object": (document({"colour": ["red", "green", "blue"]}), "parameter"),
+    "of-no-list": (document("red"), "state"),
+    "without-labels": (json.dumps({"dpnoise.protocol": WEEK.to_json()}).encode(), "state"),
+    "without-a-protocol": (b'{"dpnoise.domain":["red","green","blue"]}', "state"),
+    "of-labels-of-nobody": (document(["red", "green", "blue"], OTHERS["nothing"]), "state"),
+    "with-more": (document(["red", "green", "blue"], **{"dpnoise.more": ""}), "state"),
+    "with-labels-twice": (
+        document(["red", "green", "blue"])[:-1] + b',"dpnoise.domain":["red","green","blue"]}',
+        "state",
+    ),
+    "of-other-bounds": (document([0, 1], local.DuchiMean(epsilon=1.0).about(bounds=(0, 100))), "state"),
+    "of-a-specification-read": (
+        json.dumps(
+            {"dpnoise.domain": ["red", "green", "blue"], "dpnoise.protocol": json.loads(WEEK.to_json())}
+        ).encode(),
+        "state",
+    ),
+}
+
+
+def of_other_collections() -> Iterator[Case]:
+    """Put together what is not about the same."""
+    for name, specification in NOT_ANNOUNCED.items():
+        yield Case(f"specification-{name}", f"facts {specification.hex()} 1000", "error state")
+    for name, (given, status) in DOCUMENTS.items():
+        yield Case(f"document-{name}", f"about {given.hex()} - -", f"error {status}")
+        yield Case(f"document-{name}-to-collect", f"collect {given.hex()}", f"error {status}")
+    messages = " ".join(sent(WEEK))
+    for name, other in OTHERS.items():
+        yield Case(f"merge-of-{name}", f"merge {text_of(WEEK)} {text_of(other)} {messages}", "error state")
+    yield Case("merge-of-itself", f"merge {text_of(WEEK)} - {messages}", "error parameter")
+    hidden = [(f"hiding-{ord(c):x}", f"a{c}b") for c in HIDDEN]
+    for name, text in [*hidden, ("a-space-before", " a"), ("a-space-behind", "a "), ("much", "a" * 256)]:
+        yield Case(f"question-{name}", f"about {text_of(WEEK)} {hexed(text.encode())} -", "error parameter")
+        yield Case(f"period-{name}", f"about {text_of(WEEK)} - {hexed(text.encode())}", "error parameter")
+    memo, question = hexed(local_spec.memo([random_bytes("person", 32)])), hexed(str(DAYS.question).encode())
+    digit = local.LOLOHA(k=8, epsilon_permanent=2.01, epsilon_first=1.0)
+    line = f"memo {memo} {text_of(DAYS)} {question} {text_of(digit)} {question}"
+    yield Case("memo-of-another-randomiser", line, "error state")
+    yield Case("memo-of-another-question", f"memo {memo} {text_of(DAYS)} {hexed(b'days')}", "error parameter")
+
+
 def of_generators() -> Iterator[Case]:
     """Give generators that fail: at once, or when all but one byte are drawn."""
     for vector in VECTORS:
@@ -632,6 +785,7 @@ def refused() -> list[Case]:
         *of_specifications(),
         *of_values(),
         *of_memos(),
+        *of_other_collections(),
         *of_generators(),
         *of_parameters(),
         *of_estimates(),
