@@ -12,18 +12,26 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const CODES = {
-  randomized_response: 1,
-  symmetric_unary_encoding: 2,
-  optimized_unary_encoding: 3,
-  unary_encoding: 4,
-  generalized_randomized_response: 5,
-  local_hashing: 6,
-  hadamard_response: 7,
-  laplace_mean: 15,
-  threshold_histogram_encoding: 17,
-  summation_histogram_encoding: 18,
+/** The number of each protocol in messages, and the fields of its specification beside those of all. */
+const PROTOCOLS = {
+  randomized_response: [1, "p planes q"],
+  symmetric_unary_encoding: [2, "p planes q"],
+  optimized_unary_encoding: [3, "p planes q"],
+  unary_encoding: [4, "p planes q"],
+  generalized_randomized_response: [5, "keep planes"],
+  local_hashing: [6, "g keep planes prime"],
+  hadamard_response: [7, "keep order planes"],
+  laplace_mean: [15, "bound unit"],
+  threshold_histogram_encoding: [17, "p planes q"],
+  summation_histogram_encoding: [18, "bound unit"],
 };
+
+/** The most bytes of the texts that say what reports are about, which a specification may leave out. */
+const LONGEST = { labels: 32, period: 63, question: 255 };
+
+/** Characters that are not seen, or change how others are shown. */
+const HIDDEN =
+  /[\0-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 
 /** Exact draws of whole numbers, which are BigInts. */
 export class Draws {
@@ -80,44 +88,41 @@ export class Client {
   /**
    * @param {Uint8Array | string} specification the bytes that were announced
    * @param {object} [options]
-   * @param {string[]} [options.domain] the labels of the values
-   * @param {string} [options.normalization] "NFC" if texts are compared in that form
+   * @param {(string | number)[]} [options.domain] the labels of the values, or the bounds of a mean
    * @param {number} [options.maxEpsilon] the largest epsilon that the application allows
    * @param {Draws} [options.draws] for tests only
    */
   constructor(specification, options) {
     // Only what the object has itself: another script may have added `draws` to Object.prototype.
-    const { domain, normalization, maxEpsilon = Infinity, draws = new Draws() } = { __proto__: null, ...options };
+    const { domain, maxEpsilon = Infinity, draws = new Draws() } = { __proto__: null, ...options };
     const text = Buffer.from(specification).toString("latin1").replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
-    const spec = JSON.parse(text.replace(/(?<=":)[0-9]+(?=[,}])/g, '"$&"')); // JSON.parse would round numerators
-    for (const [name, value] of Object.entries(spec)) {
-      if (typeof value === "string" && name !== "protocol") spec[name] = BigInt(value);
+    const spec = fieldsOf(text);
+    if (spec.version !== 1n || !Object.hasOwn(PROTOCOLS, spec.protocol)) {
+      throw new Error(`this client knows version 1 of ${Object.keys(PROTOCOLS).join(", ")}`);
     }
-    if (!/^\{("[a-z_]+":("[a-z_]+"|[0-9.e-]+)[,}])+$/.test(text) || typeof spec.epsilon !== "number") {
-      throw new Error("the specification must be as it was announced: another program wrote it again");
-    }
-    if (spec.version !== 1n || !Object.hasOwn(CODES, spec.protocol)) {
-      throw new Error(`this client knows version 1 of ${Object.keys(CODES).join(", ")}`);
-    }
+    const [code, own] = PROTOCOLS[spec.protocol];
+    const about = Object.keys(LONGEST).filter((name) => name in spec);
+    const known = [...own.split(" "), ...about, "epsilon", "k", "protocol", "version"].sort();
+    if (Object.keys(spec).join() !== known.join()) throw new Error(`the specification must have the fields ${known}`);
+    for (const name of about) checkText(name, spec[name]);
     if (!isPossible(spec)) throw new Error("the specification has a number that is out of range");
     if (!(spec.epsilon <= maxEpsilon && logRatio(spec) <= spec.epsilon * (1 + 1e-9))) {
       throw new Error(`the reports must be ${Math.min(maxEpsilon, spec.epsilon)}-differentially private`);
     }
-    if (![undefined, "NFC"].includes(normalization)) throw new Error("the normalization must be NFC");
-    if (domain !== undefined && (BigInt(new Set(domain).size) !== spec.k || BigInt(domain.length) !== spec.k)) {
-      throw new Error(`the domain must have ${spec.k} different labels`);
-    }
+    if (domain !== undefined) checkDomain(domain, spec);
     const id = createHash("sha256").update(text, "latin1").digest().subarray(0, 8);
-    this.header = Buffer.concat([Buffer.from("DP"), Buffer.from([1, CODES[spec.protocol]]), id]);
-    Object.assign(this, { spec, domain, normalization, draws });
+    this.header = Buffer.concat([Buffer.from("DP"), Buffer.from([1, code]), id]);
+    Object.assign(this, { spec, domain, draws });
   }
 
   /** A client of a document that has the specification as a string, and labels. */
   static announced(text, options) {
-    const found = JSON.parse(text);
-    if (found["dpnoise.protocol"] === undefined) return new Client(text, options);
-    const [domain, normalization] = [found["dpnoise.domain"], found["dpnoise.normalization"]];
-    return new Client(found["dpnoise.protocol"], { ...options, domain, normalization });
+    const { "dpnoise.protocol": specification, "dpnoise.domain": domain, ...others } = JSON.parse(text);
+    if (specification === undefined) return new Client(text, options);
+    if (!Array.isArray(domain) || Object.keys(others).length > 0) {
+      throw new Error("the document must have dpnoise.protocol, dpnoise.domain and nothing else");
+    }
+    return new Client(specification, { ...options, domain });
   }
 
   /** The message of one person, whose value is a number or a label. */
@@ -128,11 +133,14 @@ export class Client {
   /** Check a value, and look its label up. */
   numberOf(value) {
     if (this.spec.protocol === "laplace_mean") {
-      if (typeof value !== "number" || !(Math.abs(value) <= 1)) throw new RangeError("the value must be from -1 to 1");
-      return value;
+      const [lower, upper] = this.domain ?? [-1, 1];
+      if (!(typeof value === "number" && lower <= value && value <= upper)) {
+        throw new RangeError(`the value must be from ${lower} to ${upper}`);
+      }
+      const [middle, half] = [lower / 2 + upper / 2, upper / 2 - lower / 2];
+      return Math.max(-1, Math.min(1, (value - middle) / half));
     }
-    const label = this.normalization && typeof value === "string" ? value.normalize(this.normalization) : value;
-    const v = this.domain ? this.domain.indexOf(label) : value;
+    const v = this.domain ? this.domain.indexOf(value) : value;
     if (!Number.isInteger(v) || v < 0 || BigInt(v) >= this.spec.k) {
       const allowed = this.domain ? "a label" : `from 0 to ${this.spec.k - 1n}`;
       throw new RangeError(`the value must be ${allowed}`);
@@ -184,8 +192,68 @@ export class Client {
   }
 }
 
+/** The fields of a specification, which must be in the one right form. JSON.parse would round numerators. */
+function fieldsOf(text) {
+  const spec = { __proto__: null };
+  const fields = [...text.matchAll(/(?<=^\{|,)"([a-z_]+)":([0-9.e-]+|"(?:[^"\\]|\\.)*")/g)];
+  const again = fields.map(([field, name, value]) => {
+    spec[name] = value.startsWith('"') ? JSON.parse(value) : /^-?[0-9]+$/.test(value) ? BigInt(value) : Number(value);
+    return typeof spec[name] === "string" ? `"${name}":${written(spec[name])}` : field;
+  });
+  const names = fields.map(([, name]) => name);
+  const kindOf = (name) => ({ epsilon: "number", protocol: "string" })[name] ?? (name in LONGEST ? "string" : "bigint");
+  const isRight = `{${again}}` === text && `${names}` === `${[...new Set(names)].sort()}`;
+  if (!isRight || names.some((name) => typeof spec[name] !== kindOf(name))) {
+    throw new Error("the specification must be as it was announced: another program wrote it again");
+  }
+  return spec;
+}
+
+/** A text as a specification has it. */
+function written(text) {
+  return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Check a text that says what reports are about. */
+function checkText(name, text) {
+  const length = Buffer.byteLength(text);
+  const isDigest = name !== "labels" || /^[0-9a-f]{32}$/.test(text);
+  const isSeen = text.isWellFormed() && !/^ | $/.test(text) && !HIDDEN.test(text);
+  if (!(length >= 1 && length <= LONGEST[name] && isDigest && isSeen)) {
+    throw new Error(`the specification has a ${name} that is too long, or that hides something`);
+  }
+}
+
+/** Check that the domain, labels or the bounds of a mean, is that of the specification. */
+function checkDomain(domain, { protocol, k, labels }) {
+  const ofMean = protocol === "laplace_mean";
+  const [lower, upper] = domain;
+  if (ofMean && !(domain.length === 2 && domain.every(Number.isFinite) && lower < upper)) {
+    throw new Error("the domain must have two numbers, the lower one first");
+  }
+  const isText = (label) => typeof label === "string" && label.isWellFormed();
+  if (!ofMean && !(BigInt(new Set(domain).size) === k && BigInt(domain.length) === k && domain.every(isText))) {
+    throw new Error(`the domain must have ${k} different labels`);
+  }
+  const number = (length) => toBytes(BigInt(length), 2n ** 32n - 1n);
+  const hash = createHash("sha256").update("dpnoise labels").update(number(domain.length));
+  for (const text of ofMean ? domain.map(doubleOf) : domain) hash.update(number(Buffer.byteLength(text))).update(text);
+  if (labels !== hash.digest("hex").slice(0, 32)) {
+    throw new Error("the domain must be that of the specification, in its order");
+  }
+}
+
+/** A double as specifications have it. */
+function doubleOf(number) {
+  const size = Math.abs(number);
+  if (size > 0 && (size < 1e-5 || size >= 1e16)) return number.toExponential();
+  return Number.isInteger(number) ? `${number}.0` : `${number}`;
+}
+
 /** Whether probabilities and sizes can be that: `logRatio` and the draws take it for granted. */
-function isPossible({ version, protocol, epsilon, planes = 1n, p = 1n, q = 1n, keep = 1n, ...sizes }) {
+function isPossible(spec) {
+  const { version, protocol, labels, period, question, epsilon, ...numbers } = spec;
+  const { planes = 1n, p = 1n, q = 1n, keep = 1n, ...sizes } = numbers;
   if (!(planes >= 1n && planes <= 62n && epsilon >= 2 ** -20)) return false;
   const one = 1n << planes;
   return 0n < q && q <= p && p < one && 0n <= keep && keep < one && Object.values(sizes).every((size) => size >= 1n);

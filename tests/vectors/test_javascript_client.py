@@ -40,7 +40,7 @@ const of = {
     return values.map((value) => client.message(value).toString("hex"));
   },
   scripted: ({ specification, value, script }) =>
-    new Client(specification, { draws: scripted(script) }).message(value).toString("hex"),
+    Client.announced(specification, { draws: scripted(script) }).message(value).toString("hex"),
   drawn: ({ specification, value, bytes }) =>
     new Client(specification, { draws: new Draws(taking([bytes])) }).message(value).toString("hex"),
   noise: ({ epsilon, unit, bytes }) => {
@@ -245,25 +245,80 @@ def test_the_client_reads_numerators_exactly() -> None:
 def test_the_client_reads_labels() -> None:
     protocol = local.GeneralizedRandomizedResponse(domain=["red", "caf\u00e9", "1"], epsilon=32.0)
     announced = {"dpnoise.protocol": protocol.to_json(), "dpnoise.domain": protocol.domain}
-    normalised = json.dumps({**announced, "dpnoise.normalization": "NFC"}, indent=2)
-    plain = json.dumps(announced, ensure_ascii=False)
+    again, plain = json.dumps(announced, indent=2), json.dumps(announced, ensure_ascii=False)
     texts = ["1", "caf\u00e9", "cafe\u0301", "red"]
 
     def jobs(announcement: str, values: list[Any]) -> list[tuple[str, Any]]:
         return [("messages", {"announcement": announcement, "values": [value]}) for value in values]
 
     refused = {"error": "the value must be a label"}
-    answers = in_node(*jobs(plain, texts), *jobs(normalised, texts), *jobs(plain, ["blue", 1, None]))
+    answers = in_node(*jobs(plain, texts), *jobs(again, texts), *jobs(plain, ["blue", 1, None]))
     # A report is another value with a probability of 2 exp(-32), which is below 1e-13.
     header = local_spec.message_header(protocol.to_json())
     one, cafe, red = ([(header + bytes([number])).hex()] for number in (2, 1, 0))
-    assert answers == [one, cafe, refused, red, one, cafe, cafe, red, refused, refused, refused]
+    assert answers == [one, cafe, refused, red, one, cafe, refused, red, refused, refused, refused]
 
 
-LAPLACE = json.dumps({"dpnoise.protocol": local.LaplaceMean(epsilon=1.0).to_json()})
+@needs_node
+def test_the_client_takes_numbers_within_bounds() -> None:
+    script = {"uniform": ["0"], "noise": "0"}
+    for bounds in [(0, 100), (-0.0, 1e16), (-1.5e-6, 1e-5), (0.1, 123456.789), (-1e300, 1e300)]:
+        protocol = local.LaplaceMean(epsilon=1.0).about(bounds=bounds)
+        spec, (lower, upper) = json.loads(protocol.to_json()), bounds
+        values = [lower, lower / 2 + upper / 2, upper]
+        jobs = [("scripted", {"specification": protocol.to_document(), "value": v, "script": script}) for v in values]
+        for message, sign in zip(in_node(*jobs), (-1, 0, 1), strict=True):
+            report = (spec["bound"] + sign * spec["unit"]).to_bytes(4, "little")
+            assert bytes.fromhex(message) == local_spec.message_header(protocol.to_json()) + report
+
+
+@needs_node
+def test_the_client_reads_what_reports_are_about() -> None:
+    protocol = local.GeneralizedRandomizedResponse(k=9, epsilon=32.0)
+    texts = [
+        "gr\u00f6\u00dftenteils",
+        'a "\\" \N{GRAPES}',
+        "\u0645\u06cc\u200c\u062e",
+        "\u00e9" * 127,
+        ',"k":10',
+        "\u00a0a",
+    ]
+    collections = [protocol.about(question=text, period="2026-W48", domain=list("abcdefghi")) for text in texts]
+    jobs = [("messages", {"announcement": each.to_json(), "values": [7]}) for each in collections]
+    for each, (message,) in zip(collections, in_node(*jobs), strict=True):
+        assert bytes.fromhex(message) == local_spec.message_header(each.to_json()) + b"\7"
+
+
+LAPLACE = local.LaplaceMean(epsilon=1.0).to_json()
 HADAMARD = local.HadamardResponse(k=15, epsilon=1.0).to_json()
 UNARY = local.OptimizedUnaryEncoding(k=15, epsilon=1.0).to_json()
 OUT_OF_RANGE = "the specification has a number that is out of range"
+OTHER_DOMAIN = "the domain must be that of the specification, in its order"
+
+COLOURS = local.OptimizedUnaryEncoding(domain=["red", "green", "blue"], epsilon=1.0).about(
+    question="colour", period="1"
+)
+RIGHT = json.loads(COLOURS.to_document())
+WRONG_DOMAINS = [
+    (["yes", "no", "red"], OTHER_DOMAIN),
+    (["green", "red", "blue"], OTHER_DOMAIN),
+    (["red", "green"], "the domain must have 3 different labels"),
+    (["red", "green", 1], "the domain must have 3 different labels"),
+    ("red", "the document must have"),
+]
+# Of each range that texts must not have the ends, and what is beside a text or too long.
+HIDING = [
+    json.dumps(f"a{chr(code)}b")[1:-1] for code in (0, 0x1F, 0x7F, 0x9F, 0x200B, 0x200E, 0x200F, 0x2028, 0x202E, 0x2060)
+]
+HIDING += [json.dumps(f"a{chr(code)}b")[1:-1] for code in (0x206F, 0xFEFF, 0xFFF9, 0xFFFB, 0xE0000, 0xE007F)]
+HIDING += ["", " a", "a ", "a" * 256, "\\ud83c", "\\u006f", "\\u00F6", "\u00f6", "\\/"]
+UNKNOWN = ['"a":1', '"a":"b"', '"__proto__":1']
+ALL = [protocol.to_json() for protocol, _ in CLIENTS.values()]
+
+
+def announced(domain: Any) -> str:
+    """Announce the colours with another domain."""
+    return json.dumps({**RIGHT, "dpnoise.domain": domain})
 
 
 REFUSED = [
@@ -294,10 +349,15 @@ REFUSED = [
     (local.SubsetSelection(k=5, epsilon=1.0).to_json(), 0, "this client knows version 1 of"),
     (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": ["a", "b"]}), "a", "the domain must have 15"),
     (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": ["a"] * 15}), "a", "the domain must have 15"),
-    (
-        json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.normalization": "NFD"}),
-        0,
-        "the normalization must be NFC",
+    (json.dumps({"dpnoise.protocol": HADAMARD}), 0, "the document must have"),
+    (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": [], "more": 0}), 0, "the document must have"),
+    (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": list("abcdefghijklmno")}), "a", OTHER_DOMAIN),
+    *((announced(domain), "red", message) for domain, message in WRONG_DOMAINS),
+    *((COLOURS.to_json().replace("colour", text), 0, "the specification ") for text in HIDING),
+    *(
+        (specification.replace("{", f"{{{field},"), 0, "the specification must ")
+        for field in UNKNOWN
+        for specification in ALL
     ),
     (json.dumps(json.loads(HADAMARD)), 0, "the specification must be as it was announced"),
     (HADAMARD.replace("1.0", "1"), 0, "the specification must be as it was announced"),  # as JavaScript writes it
