@@ -31,5 +31,6 @@ def perturbed(protocol: Any, values: Any, memo: local.ClientMemo | None = None, 
     """Return reports, of people with a new memo if they need one and have none."""
     if local.FAMILIES[protocol._family].keeps_memo:
         memo = local.ClientMemo.generate(len(values)) if memo is None else memo
-        return np.asarray(protocol.perturb(values, memo, question="beverage", **options))
+        question = f"beverage of {protocol.bare_digest.hex()}"  # which a memo answers with one randomiser
+        return np.asarray(protocol.perturb(values, memo, question=question, **options))
     return np.asarray(protocol.perturb(values, **options))

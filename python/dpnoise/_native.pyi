@@ -420,6 +420,7 @@ def normal_quantile(level: Number, intervals: Integer) -> float: ...
 
 _Meaning: TypeAlias = list[str] | tuple[float, float] | dict[str, list[str] | tuple[float, float]]
 
+@disjoint_base
 class LocalSpecification:
     @staticmethod
     def from_json(text: str, limit: int | None) -> tuple[LocalProtocol | LocalAttributes, _Meaning | None]: ...

@@ -132,7 +132,7 @@ def test_reports_out_are_a_view_that_names_the_protocol():
     assert PROTOCOL.to_arrow(strided).equals(batch)  # copied
     for give in (lambda data: data, OnlyArray, OnlyStream, nanoarrow.ArrayStream, lambda data: pa.table(data)):
         assert PROTOCOL.estimate(give(batch)).counts.tolist() == PROTOCOL.estimate(REPORTS).counts.tolist()
-        with pytest.raises(ParameterError, match="metadata say that they are of"):
+        with pytest.raises(ParameterError, match=r"^reports must be of the same protocol"):
             local.OptimizedUnaryEncoding(k=15, epsilon=2.0).estimate(give(batch))
 
 

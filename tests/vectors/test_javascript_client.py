@@ -220,7 +220,7 @@ def test_the_client_draws_the_noise_of_the_page() -> None:
 def test_the_client_keeps_the_bytes() -> None:
     """Of each specification on the page that it knows, and of one with white space around it."""
     page = make_wire_examples.PAGE.read_text(encoding="utf-8")
-    listed = [line.split(" ") for line in page.split("```text\n")[1].split("```")[0].splitlines()]
+    listed = [line.split(" ") for line in page.split("```text\n")[-1].split("```")[0].splitlines()]
     known = [
         (id_, text) for id_, _, text in listed if json.loads(text)["protocol"] in CLIENT.read_text(encoding="utf-8")
     ]
