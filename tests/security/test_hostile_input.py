@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cli.shared import DOMAIN, PROTOCOL, write
 
-from dpnoise.cli import main, reports, state
+from dpnoise.cli import agreement, main
 from dpnoise.local import _arrow
 
 FULL = "DPNOISE_TEST_SAMPLES" in os.environ
@@ -79,11 +79,15 @@ SEVERAL = [
 # To check the delta of a GaussianMean takes a thousand times as long as to read the others.
 PROTOCOLS = [PROTOCOL, *MANY, *SEVERAL, *(one for name, one in EXAMPLES.items() if name != "gaussian_mean")]
 
+ABOUT = [PROTOCOL, SEVERAL[2], local.DuchiMean(epsilon=1.0).about(question="age", period="2026", bounds=(0, 100))]
+PROTOCOLS += [one.about(question="colour", period="2026-W48") for one in ABOUT]
+
 LARGE = st.sampled_from([one.to_json() for one in (*MANY, *SEVERAL)])
 SPECIFICATIONS = (
     LARGE
     | st.sampled_from([one.to_json() for one in PROTOCOLS])
     | st.sampled_from([json.loads(one.to_json()) for one in PROTOCOLS]).flatmap(changed).map(text_of)
+    | st.sampled_from([json.loads(one.to_document()) for one in ABOUT]).flatmap(changed).map(text_of)
     | JSON.map(text_of)
     | TEXTS
 )
@@ -92,7 +96,7 @@ LABELS = st.just(json.dumps(DOMAIN)) | JSON.map(text_of) | st.lists(SCALARS, min
 DOMAINS = LABELS | st.dictionaries(st.sampled_from(["colour", "size", "mood"]), st.just(DOMAIN) | JSON).map(text_of)
 METADATA = st.fixed_dictionaries(
     {"dpnoise.protocol": st.just(PROTOCOL.to_json()) | SPECIFICATIONS},
-    optional={"dpnoise.domain": DOMAINS, "dpnoise.bounds": LABELS},
+    optional={"dpnoise.domain": DOMAINS},
 )
 
 
@@ -117,7 +121,14 @@ def read(*readers: Any) -> None:
 
 
 def read_specification(text: str) -> None:
-    classes = [local.Protocol, local.OptimizedUnaryEncoding, local.Sampled, local.Split, local.AttributesProtocol]
+    classes = [
+        local.Specification,
+        local.Protocol,
+        local.OptimizedUnaryEncoding,
+        local.Sampled,
+        local.Split,
+        local.AttributesProtocol,
+    ]
     read(lambda: local.protocol_from_json(text), *(lambda kind=kind: kind.from_json(text) for kind in classes))
 
 
@@ -240,8 +251,8 @@ def document_of(counted: Any, domain: Any) -> dict[str, Any]:
 DOCUMENTS = st.sampled_from(
     [
         document_of(PROTOCOL, DOMAIN),
-        document_of(SEVERAL[0], {"colour": DOMAIN, "size": ["no", "yes"]}),
-        document_of(local.DuchiMean(epsilon=1.0), [0, 10]),
+        document_of(SEVERAL[0], {"colour": DOMAIN}),
+        document_of(ABOUT[2], [0, 100]),
         document_of(local.HierarchicalRange(k=4, epsilon=1.0), []),
     ]
 ).flatmap(changed)
@@ -285,22 +296,23 @@ def finds(strategy: Any, check: Any, error: type[BaseException] | tuple[type[Bas
 
 def test_json_that_is_read_without_limits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_arrow, "read_json", json.loads)
-    finds(DOMAINS, lambda text: read(lambda: _arrow.domain_of({_arrow.DOMAIN_KEY: text}, PROTOCOL)), RecursionError)
+    named = {_arrow.PROTOCOL_KEY: PROTOCOL.to_json().encode()}
+    finds(DOMAINS, lambda text: read(lambda: _arrow.protocol_of({**named, _arrow.DOMAIN_KEY: text})), RecursionError)
 
 
 def test_a_reader_of_any_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnoise.local._protocol.check_text", lambda text, name: None)
-    monkeypatch.setattr("dpnoise.local._attribute_set.check_text", lambda text, name: None)
+    monkeypatch.setattr("dpnoise.local._specification.check_text", lambda text, name: None)
     finds(SPECIFICATIONS, read_specification, UnicodeEncodeError)
 
 
 def test_a_state_of_any_domain_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(state, "meaning_of", lambda protocol, listed: listed)
-    finds(DOCUMENTS, lambda document: read_state(tmp_path, document), TypeError)
+    monkeypatch.setattr(local.Protocol, "_meant", lambda self, domain: self._of(self._native, domain))
+    finds(DOCUMENTS, lambda document: read_state(tmp_path, document), (TypeError, AttributeError))
 
 
 def test_labels_before_the_limit_are_found(monkeypatch: pytest.MonkeyPatch, good: list[Path]) -> None:
-    few = range(1 << 14)  # for each of 16 attributes; the file asks for more
-    monkeypatch.setattr(reports, "_labels_of", lambda protocol: list(map(str, few[: protocol.k])))
+    few = range(1 << 18)  # the file asks for more
+    labels = lambda self, protocol, name: list(map(str, few[: protocol.counter_bytes // 8])).clear()  # noqa: E731
+    monkeypatch.setattr(agreement.Agreement, "check_limit", labels)
     metadata = st.fixed_dictionaries({"dpnoise.protocol": LARGE}, optional={"dpnoise.domain": DOMAINS})
     finds(metadata, lambda metadata: estimate_beside(good, metadata, True, True), AssertionError)

@@ -130,15 +130,15 @@ def labels() -> str:
     return f"""\
 Of {listed} it is `{digest}`, which begins the SHA-256 of these {len(hashed)} bytes:
 
-```text
+```
 {hashed.hex(" ")}
 ```
 
-A specification with it, a question and a period, of the id `{COLOURS.spec_id}`, and its bare digest:
+A specification with it has the id `{COLOURS.spec_id}`, and the bare digest
+`{COLOURS.bare_digest.hex()}`:
 
-```text
+```json
 {COLOURS.to_json()}
-{COLOURS.bare_digest.hex()}
 ```"""
 
 
