@@ -294,7 +294,7 @@ def memo_of(n: int) -> local.ClientMemo:
 def perturb(name: str, k: int, threads: int) -> np.ndarray:
     protocol, values = protocol_of(name, k), values_of(k, CASES[name].n)
     if isinstance(protocol, local.LongitudinalProtocol):
-        return protocol.perturb(values, memo_of(len(values)), question="colour", threads=threads)
+        return protocol.perturb(values, memo_of(len(values)), question=f"{name}, {k}", threads=threads)
     return protocol.perturb(values, threads=threads)
 
 

@@ -51,7 +51,7 @@ def memo() -> local.ClientMemo:
 
 
 def perturb(bits: int, threads: int) -> np.ndarray:
-    return rappor(bits).perturb(texts(), memo(), question="page", threads=threads)
+    return rappor(bits).perturb(texts(), memo(), question=f"page, {bits}", threads=threads)
 
 
 def numpy_perturb(generator: np.random.Generator, bits: int) -> np.ndarray:
