@@ -467,3 +467,14 @@ def test_a_question_of_the_specification_is_the_one_that_is_asked(protocol: Any)
     message = 'question must be that of the specification, "colour", got "food"'
     refuses(ParameterError, message, about.perturb, ["red"], memo, question="food")
     about.perturb(["red"], memo, question="colour")
+
+
+@pytest.mark.parametrize("known", [WEEK, AGE, *SEVERAL], ids=repr)
+def test_merging_adds_what_the_other_one_knows_of_labels(known: Any) -> None:
+    counted = known.accumulator()
+    unknown = type(counted).from_bytes(counted.to_bytes())
+    assert unknown.protocol != known
+    unknown.merge(counted)
+    assert unknown.protocol == known
+    counted.merge(type(counted).from_bytes(counted.to_bytes()))
+    assert counted.protocol == known
