@@ -35,7 +35,7 @@
 #define DPNOISE_INTEGERS 0
 
 /**
- * A protocol takes numbers, in [-1, 1] for means and in [0, 1] for distributions.
+ * A protocol takes numbers, in [-1, 1] or within the bounds of its document for means, and in [0, 1] for distributions.
  */
 #define DPNOISE_NUMBERS 1
 
@@ -284,14 +284,18 @@ dpnoise_status dpnoise_accumulator_estimate(dpnoise_accumulator accumulator,
                                             size_t k);
 
 /**
- * Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1], and its standard error.
+ * Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1] or of the bounds of its document,
+ * and its standard error. Where only a specification with a digest of the bounds was read, `DPNOISE_STATUS_STATE`: merge a
+ * state into an accumulator of the document.
  *
  * Protocols that are not for means are refused with `DPNOISE_STATUS_PARAMETER`, and so is an accumulator without a
  * report.
  *
  * @pre Both pointers point to one item.
  */
-dpnoise_status dpnoise_accumulator_estimate_mean(dpnoise_accumulator accumulator, double *mean, double *standard_error);
+dpnoise_status dpnoise_accumulator_estimate_mean(dpnoise_accumulator accumulator,
+                                                 double *mean,
+                                                 double *standard_error);
 
 /**
  * Writes how people's numbers in [0, 1] are distributed: the shares of the k bins, which are evenly spaced, are not
@@ -733,7 +737,8 @@ dpnoise_status dpnoise_perturb_integers(dpnoise_protocol protocol,
                                         size_t length);
 
 /**
- * Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does.
+ * Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does. Where a document has bounds, numbers are clamped
+ * to them; where only its specification was read, which has a digest of them, `DPNOISE_STATUS_STATE`.
  *
  * @pre `values` points to `n` items, and `out` to `length` bytes.
  */

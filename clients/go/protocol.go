@@ -15,7 +15,7 @@ type Kind int
 const (
 	// Integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response.
 	Integers Kind = C.DPNOISE_INTEGERS
-	// Numbers in [-1, 1] for means and in [0, 1] for distributions.
+	// Numbers in [-1, 1] or within the bounds of the document for means and in [0, 1] for distributions.
 	Numbers Kind = C.DPNOISE_NUMBERS
 	// Texts in UTF-8.
 	Texts Kind = C.DPNOISE_TEXTS

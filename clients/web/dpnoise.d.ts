@@ -139,8 +139,8 @@ export class Client {
 
   /**
    * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"`
-   * in [-1, 1] for means and in [0, 1] for distributions; or `"texts"`. A protocol of several `"attributes"` is for
-   * collectors: its reports are not made here.
+   * in [-1, 1] or within the bounds of the document for means and in [0, 1] for distributions; or `"texts"`. A protocol
+   * of several `"attributes"` is for collectors: its reports are not made here.
    */
   readonly takes: "integers" | "numbers" | "texts" | "attributes";
 

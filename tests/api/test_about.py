@@ -478,3 +478,54 @@ def test_merging_adds_what_the_other_one_knows_of_labels(known: Any) -> None:
     assert unknown.protocol == known
     counted.merge(type(counted).from_bytes(counted.to_bytes()))
     assert counted.protocol == known
+
+
+def test_numbers_of_unknown_bounds_are_refused() -> None:
+    unknown = local.Protocol.from_json(AGE.to_json())
+    state = AGE.accumulator()
+    state.add(AGE.perturb([30, 40]))
+    kept = local.Accumulator.from_bytes(state.to_bytes())
+    for call in (
+        lambda: unknown.perturb([0.5]),
+        lambda: unknown.estimate(state),
+        lambda: kept.protocol.estimate(kept),
+        lambda: unknown.variance(10, 0.5),
+    ):
+        refuses(ParameterError, "the bounds of the mean must be known: read the document", call)
+    assert local.Protocol.from_json(AGE.to_json(), domain=(0, 100)) == AGE
+    refuses(ParameterError, "values must be numbers, and none of them NaN", AGE.perturb, [float("nan")])
+    refuses(ParameterError, "bounds must be two finite numbers", local.DuchiMean(epsilon=1).about, bounds=(0, 5e-324))
+
+
+def test_a_call_without_a_report_binds_no_memo() -> None:
+    first, second = (local.DBitFlip(k=8, epsilon=epsilon, d=8) for epsilon in (1.0, 2.0))
+    memo = local.ClientMemo.generate(2)
+    for call in (
+        lambda: first.perturb([1, 9], memo, question="minutes"),
+        lambda: first.perturb([1, 2], memo, question="minutes", rng=5),  # type: ignore[arg-type]
+        lambda: first.perturb([1], memo, question="minutes"),
+    ):
+        with pytest.raises((ParameterError, TypeError)):
+            call()
+    first.perturb([], memo[0:0], question="minutes")
+    second.perturb([1, 2], memo, question="minutes")
+    refuses(ParameterError, "another one costs epsilon again", first.perturb, [1, 2], memo, question="minutes")
+
+
+def test_binary_reports_are_counted_as_bytes() -> None:
+    protocol = local.RandomizedResponse(epsilon=30.0)
+    assert protocol.estimate([b"\1", b"\0", b"\1"]).counts.round().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("protocol", SEVERAL, ids=repr)
+def test_unknown_labels_of_several_attributes_are_shown_as_such(protocol: Any) -> None:
+    unknown = type(protocol).from_json(protocol.to_json())
+    assert eval(repr(unknown), named(unknown)) == unknown  # noqa: S307 # our own text
+
+
+def test_columns_of_tables_cause_no_warning_of_rows_of_bits(recwarn: pytest.WarningsRecorder) -> None:
+    protocol = local.OptimizedUnaryEncoding(k=3, epsilon=1.0)
+    protocol.perturb(pa.array([0, 1, 0]))
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="perturb_encoded"):
+        protocol.perturb([0, 1, 0])

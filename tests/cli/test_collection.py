@@ -146,3 +146,45 @@ def test_a_period_is_the_name_of_a_file(run: Run, tmp_path: Path, period: str, n
     document = tmp_path / f"survey/specifications/{name}.json"
     protocol = local.protocol_from_json(document.read_text(encoding="utf-8"))
     assert (protocol.period, protocol.domain) == (period, ('x "y"', "$label", "é"))
+
+
+def test_a_damaged_file_of_one_collection_is_not_hidden_by_the_others(run: Run, survey: Path) -> None:
+    first, second = Path("specifications/2026-W48.json"), Path("specifications/2026-W49.json")
+    run("specify", "--spec", first, "--period", "2026-W49", "-o", second)
+    for name, spec in (("a", first), ("b", second)):
+        Path("people.csv").write_text("colour\n" + "red\n" * 50)
+        run("perturb", "people.csv", "--column", "colour", "--spec", spec, "-o", f"inbox/{name}.parquet")
+    damaged = Path("inbox/a.parquet")
+    content = bytearray(damaged.read_bytes())
+    content[60] ^= 1
+    damaged.write_bytes(content)
+    found = run("estimate", "--json")
+    assert found.code == 3
+    assert list(found.json["failed"]) == ["inbox/a.parquet"]
+    assert [one["n"] for one in found.json["collections"]] == [50]
+
+
+def test_what_the_specification_alone_does_not_say_comes_from_the_other_side(run: Run, tmp_path: Path) -> None:
+    bare, document, reports, state = (tmp_path / name for name in ("bare.json", "spec.json", "r.parquet", "state.json"))
+    run("specify", "--protocol", "duchi", "--epsilon", 4, "--bounds", 0, 100, "-o", document)
+    bare.write_text(local.Specification.from_json(document.read_text()).to_json())
+    ages = tmp_path / "ages.csv"
+    ages.write_text("age\n" + "80\n" * 2000)
+    asked = ["perturb", ages, "--column", "age", "-o", reports, "--spec"]
+    assert "the bounds of the mean must be known" in run(*asked, bare).err
+    run(*asked, document)
+    for specification in (bare, document):
+        found = run("estimate", reports, "--spec", specification, "--json").json
+        assert 70 < found["estimates"][0]["mean"] < 90
+    run("estimate", reports, "--spec", bare, "--state", state)
+    assert 70 < run("estimate", "--state", state, "--json").json["estimates"][0]["mean"] < 90
+    inbox = tmp_path / "inbox.bin"
+    protocol = local.Specification.from_json(document.read_text())
+    inbox.write_bytes(
+        b"".join(len(one).to_bytes(4, "little") + one for one in protocol.messages(protocol.perturb([80] * 2000)))
+    )
+    counted = ["estimate", inbox, "--messages", "length-prefixed", "--spec"]
+    refused = run(*counted, bare)
+    assert (refused.code, refused.out) == (2, "")
+    assert "the bounds of the mean must be known" in refused.err
+    assert 70 < run(*counted, document, "--json").json["estimates"][0]["mean"] < 90

@@ -226,13 +226,8 @@ pub unsafe extern "C" fn dpnoise_accumulator_attribute(
             let counters: Arc<Counters> = get("accumulator", accumulator)?;
             // SAFETY: as promised by the caller.
             let name = text("name", unsafe { read("name", name, length) }?, Status::Parameter)?;
-            let state = counters.state();
-            let Some(several) = state.several() else {
-                let message = "accumulator must be of several attributes, got one of one";
-                return Err(Failure::new(Status::Parameter, message));
-            };
-            let attribute = several.attribute(several.attributes().position(name)?)?;
-            Ok(Counters(Mutex::new(AnyAccumulator::from(attribute))))
+            let attribute = counters.state().attribute(name)?;
+            Ok(Counters(Mutex::new(attribute)))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -295,7 +290,9 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate(
     })
 }
 
-/// Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1], and its standard error.
+/// Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1] or of the bounds of its document,
+/// and its standard error. Where only a specification with a digest of the bounds was read, `DPNOISE_STATUS_STATE`: merge a
+/// state into an accumulator of the document.
 ///
 /// Protocols that are not for means are refused with `DPNOISE_STATUS_PARAMETER`, and so is an accumulator without a
 /// report.
@@ -314,7 +311,10 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_mean(
         if state.n() == 0 {
             return Err(no_reports());
         }
-        let estimate = law.estimate(state.n(), state.counters())?;
+        let held: Arc<Counters> = get("accumulator", accumulator)?;
+        let scale = held.state().protocol().scale()?;
+        let found = law.estimate(state.n(), state.counters())?;
+        let estimate = scale.map_or(found, |scale| scale.mean(found));
         check_apart(("mean", mean, 1), ("standard_error", standard_error, 1))?;
         // SAFETY: as promised by the caller.
         let out = unsafe { (edit("mean", mean, 1)?, edit("standard_error", standard_error, 1)?) };

@@ -28,7 +28,7 @@ pub const DPNOISE_MESSAGES: u32 = 1;
 
 /// A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 1 for yes and 0 for no.
 pub const DPNOISE_INTEGERS: u32 = 0;
-/// A protocol takes numbers, in [-1, 1] for means and in [0, 1] for distributions.
+/// A protocol takes numbers, in [-1, 1] or within the bounds of its document for means, and in [0, 1] for distributions.
 pub const DPNOISE_NUMBERS: u32 = 1;
 /// A protocol takes texts in UTF-8.
 pub const DPNOISE_TEXTS: u32 = 2;
@@ -446,7 +446,8 @@ pub unsafe extern "C" fn dpnoise_perturb_integers(
     })
 }
 
-/// Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does.
+/// Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does. Where a document has bounds, numbers are clamped
+/// to them; where only its specification was read, which has a digest of them, `DPNOISE_STATUS_STATE`.
 ///
 /// # Safety
 /// `values` points to `n` items, and `out` to `length` bytes.
@@ -467,7 +468,11 @@ pub unsafe extern "C" fn dpnoise_perturb_numbers(
         check_apart(("out", out, length), ("values", values, n))?;
         // SAFETY: as promised by the caller.
         let (values, out) = unsafe { (read("values", values, n)?, edit("out", out, length)?) };
-        announced.perturb(Values::Numbers(values), Call { n, form, threads, generator, out })
+        let call = Call { n, form, threads, generator, out };
+        match announced.protocol.scale()? {
+            None => announced.perturb(Values::Numbers(values), call),
+            Some(scale) => announced.perturb(Values::Numbers(&scale.positions(values)?), call),
+        }
     })
 }
 

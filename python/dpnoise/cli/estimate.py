@@ -1,5 +1,6 @@
 """``dpnoise estimate``: what the server does, reports in and estimates out."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
@@ -154,6 +155,7 @@ def estimate(
 
     kept = None if state is None else StateFile(state)
     records: list[dict[str, Any]] = []
+    failures: dict[str, str] = {}
 
     def of_one(agreement: Agreement) -> int:
         """Count and estimate the reports of one specification, and return an exit code."""
@@ -161,7 +163,8 @@ def estimate(
             nullcontext() if changed is None else locked(changed),
             collected(files, dict(failed), kept, agreement, messages, threads) as collection,
         ):
-            _print_problems(collection)
+            _print_problems(collection, failures)
+            failures.update(collection.failed)
             counted = collection.state
             if counted is None or not counted.sources:
                 if len(agreements) > 1:
@@ -200,15 +203,15 @@ def estimate(
                     plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
 
             deliver(collection.save, show, write, draw)
-        return _DOUBTFUL if doubts else _PARTLY_USABLE if collection.failed else 0
+        return _DOUBTFUL if doubts else 0
 
     codes = [of_one(agreement) for agreement in agreements]
     if as_json and len(agreements) > 1:
-        print(to_json({"command": "estimate", "collections": records}))
+        print(to_json({"command": "estimate", "collections": records, "failed": failures}))
     if set(codes) == {_NOTHING_USABLE}:
         raise typer.Exit(_NOTHING_USABLE)
-    if code := next((code for code in (_DOUBTFUL, _PARTLY_USABLE) if code in codes), 0):
-        raise typer.Exit(code)
+    if _DOUBTFUL in codes or failures:
+        raise typer.Exit(_DOUBTFUL if _DOUBTFUL in codes else _PARTLY_USABLE)
 
 
 def _of_folder() -> tuple[list[Path], list[Path], local.Framing | None]:
@@ -238,10 +241,11 @@ def _check_targets(
         raise InputError(f"{str(output)!r} is there already and is no estimate, which is all that may be replaced")
 
 
-def _print_problems(collection: Collection) -> None:
-    """Name on stderr what was not counted, and why."""
-    for problem in collection.failed.values():
-        complain(problem)
+def _print_problems(collection: Collection, named: Mapping[str, str]) -> None:
+    """Name on stderr what was not counted, and why, but for what was named before."""
+    for path, problem in collection.failed.items():
+        if path not in named:
+            complain(problem)
     failed, state = len(collection.failed), collection.state
     if failed > 1 or (failed and state is not None and state.sources):
         complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")

@@ -179,7 +179,7 @@ def perturb(
         "protocol": name,
         "spec_id": scheme.spec_id,
         "epsilon": scheme.epsilon,
-        "requested_epsilon": parameters["epsilon"] if scheme is not schemes[0] else schemes[0].requested_epsilon,
+        "requested_epsilon": parameters["epsilon"] if several else schemes[0].requested_epsilon,
         "delta": scheme.delta,
         "p": getattr(scheme, "p", None),
         "q": getattr(scheme, "q", None),

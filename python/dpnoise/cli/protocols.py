@@ -113,12 +113,14 @@ def protocol_of(
     if others:
         raise InputError(f"--spec says all of the protocol, so it goes with no {_options(others, 'or')}")
     protocol = read_specification(specification)
+    if labels is None:
+        return protocol
     try:
-        return (
-            protocol if labels is None else local.Specification.from_json(protocol.to_json(), domain=labels, limit=None)
-        )
+        return local.Specification.from_json(protocol.to_json(), domain=labels, limit=None)
     except (ParameterError, TypeError):
-        raise InputError(f"the domain must be that of {str(specification)!r}, which is {protocol!r}") from None
+        name, known = repr(str(specification)), protocol.to_document() != protocol.to_json()
+        other = f"which is {protocol!r}" if known else "which has none: specify --spec makes one with a domain"
+        raise InputError(f"the domain must be that of {name}, {other}") from None
 
 
 def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:

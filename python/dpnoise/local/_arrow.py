@@ -86,9 +86,8 @@ def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
             return
         schema, batches = batch.schema, [batch]
     metadata = schema.metadata or {}
-    named = metadata.get(PROTOCOL_KEY)
-    if named != protocol.to_json().encode():  # reading a specification takes a millisecond
-        check_same(None if named is None else protocol_of({PROTOCOL_KEY: named}), protocol)
+    if DOMAIN_KEY in metadata or metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():
+        check_same(protocol_of(metadata), protocol)  # which takes a millisecond
     index = report_column(schema.names)
     for batch in batches:
         yield batch.column(index)

@@ -120,6 +120,8 @@ class AttributeSet(Specification):
     def __repr__(self) -> str:
         """Show the call that makes this object."""
         about = {"question": self.question, "period": self.period}
+        if self._native.labels is not None and self._meaning() is None:
+            return f"{type(self).__name__}.from_json({self.to_json()!r})"
         return shown(type(self).__name__, {"attributes": self._attributes}, about)
 
     def __reduce__(self) -> tuple[Any, ...]:

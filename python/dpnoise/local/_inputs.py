@@ -118,6 +118,8 @@ def _bits(found: NDArray[Any]) -> NDArray[np.uint8]:
 
 def answers(reports: Any) -> NDArray[np.uint8]:
     """Return binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
+    if type(reports) in (list, tuple) and reports and isinstance(reports[0], bytes):
+        return matrix(reports, 1, "reports")
     found = array_of(reports, "reports")
     if found.dtype == np.bool_ and found.shape[1:] in ((), (1,)):  # a list of what `perturb` gives for one person
         return np.ascontiguousarray(found).view(np.uint8).reshape(-1, 1)

@@ -8,14 +8,19 @@ from dpnoise._types import Integer
 
 
 class ClientMemo:
-    """What people's devices keep between reports: a secret of 32 bytes for each person, and nothing else.
+    """What people's devices keep between reports: a secret of 32 bytes for each person, and what questions it answered.
 
     Make one by `generate`: of one person on a device, of many people in a simulation. All permanent randomness of a
     person, such as the permanent answer to a value, is derived from the secret whenever it is needed. So a person who
     is asked again gives the same permanent answers, in every process and on every machine, and no answer is stored.
 
-    A memo is immutable; ``memo[i]`` and ``memo[i:j]`` are memos of some of its people. Its repr does not show secrets,
-    and the time to compare two memos depends only on their lengths.
+    With another randomiser the same person would give new permanent answers, which spends epsilon again. So a memo
+    keeps in mind with which one its people answered each question, and refuses another: store it again after the first
+    report on a question.
+
+    The secrets never change. ``memo[i]`` and ``memo[i:j]`` are memos of some of its people, and what one of them
+    answers all have answered. Two memos are equal if their secrets are; the time to compare them depends only on their
+    lengths. Their repr does not show secrets.
 
     Warnings
     --------
@@ -86,7 +91,7 @@ class ClientMemo:
         return memo
 
     def to_bytes(self) -> bytes:
-        """Return the memo as bytes, the secrets and a checksum: they are as secret as the memo."""
+        """Return the memo as bytes: secrets, how questions were answered, and a checksum; as secret as the memo."""
         return self._secrets.to_bytes()
 
     def __len__(self) -> int:

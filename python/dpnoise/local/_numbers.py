@@ -182,10 +182,24 @@ class MeanProtocol(NumberProtocol):
 
     def _vector(self, values: Any) -> NDArray[np.float64]:
         vector = super()._vector(values)
-        return vector if self._domain is None else self._positions(np.clip(vector, *self._domain))
+        self._check_known()
+        if self._domain is None:
+            return vector
+        if np.isnan(vector).any():
+            raise ParameterError("values must be numbers, and none of them NaN")
+        return self._positions(np.clip(vector, *self._domain))
+
+    def _check_known(self) -> None:
+        """Refuse numbers whose bounds are known by their digest alone: they would be of another unit."""
+        if self._domain is None and self._native.labels is not None:
+            raise ParameterError(
+                "the bounds of the mean must be known: read the document, or the specification with domain=, got the "
+                "specification alone"
+            )
 
     def _scale(self) -> tuple[float, float]:
         """Return what 0 stands for, and half the distance of what -1 and 1 stand for."""
+        self._check_known()
         lower, upper = self._domain or (-1.0, 1.0)
         return lower / 2 + upper / 2, upper / 2 - lower / 2
 
@@ -244,6 +258,7 @@ class MeanProtocol(NumberProtocol):
 
     def _at(self, number: Number, name: str) -> tuple[Number, float]:
         """Return where a number that people have is between -1 and 1, and the factor of variances."""
+        self._check_known()
         if self._domain is None:
             return number, 1.0
         (lower, upper), (middle, half) = self._domain, self._scale()

@@ -30,9 +30,6 @@ _FEWEST_EXPECTED: Final = 25.0
 
 _OUTLIER: Final = 1e-3
 
-_FALSE_WARNING: Final = 1e-12
-"""The largest probability of a warning about reports of the protocol."""
-
 _SET_BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1, dtype=np.uint8)
 
 
@@ -307,7 +304,9 @@ class UnaryRows(FrequencyProtocol):
             if nested or getattr(values, "ndim", 1) == 2 or hasattr(values, "columns"):
                 raise type(error)(f"{error}; rows of bits are for perturb_encoded") from None
             raise
-        if self._domain is None and len(numbers) == self.k and np.count_nonzero(numbers) == 1 == numbers.max():
+        # A column of a table is of people, and its warning would only show whose values they are.
+        given = self._domain is None and type(values) in (list, tuple, np.ndarray)
+        if given and len(numbers) == self.k and np.count_nonzero(numbers) == 1 == numbers.max():
             warnings.warn(
                 f"values may be a row of k = {self.k} bits, one of them set, and are taken for the values of {self.k} "
                 "people, with a report for each: rows of bits are for perturb_encoded",

@@ -149,7 +149,7 @@ fn documents_are_read_in_any_form() {
         changed("[\"red\",\"green\",\"blue\"]", "{\"a\":[\"red\",\"green\",\"blue\"]}").contains("of one attribute")
     );
     assert!(
-        changed("\"dpnoise.domain\"", "\"dpnoise.normalization\":\"NFC\",\"dpnoise.domain\"").contains("unknown field")
+        changed("\"dpnoise.domain\"", "\"dpnoise.normalization\":\"NFC\",\"dpnoise.domain\"").contains("is unknown")
     );
     assert!(changed("\"dpnoise.domain\"", "\"dpnoise.domain\":[],\"dpnoise.domain\"").contains("is there twice"));
     assert!(
@@ -273,4 +273,32 @@ fn a_memo_answers_a_question_with_one_randomiser() {
         message(first.answer_with(&memo, "hours of use")).contains("that of the specification, \"minutes of use\"")
     );
     protocol(1.0).answer_with(&memo, "hours of use").unwrap();
+}
+
+#[test]
+fn numbers_are_within_the_bounds_of_a_document_or_are_refused() {
+    let mean = AnyProtocol::from(Protocol::from(DuchiMean::new(1.0).unwrap()));
+    assert_eq!(mean.scale(), Ok(None));
+    let ages = mean.with_meaning(&Meaning::Bounds(0.0, 100.0)).unwrap().with_period("2026").unwrap();
+    let scale = ages.scale().unwrap().unwrap();
+    assert_eq!(scale.positions(&[-1.0, 0.0, 25.0, 50.0, 100.0, 1e300]).unwrap()[..], [-1.0, -1.0, -0.5, 0.0, 1.0, 1.0]);
+    assert!(scale.positions(&[f64::NAN]).unwrap()[0].is_nan());
+    let estimate = dpnoise_core::local::MeanEstimate { mean: -0.5, standard_error: 0.1, n: 9 };
+    assert_eq!(scale.mean(estimate), dpnoise_core::local::MeanEstimate { mean: 25.0, standard_error: 5.0, n: 9 });
+    // Of the digest alone nobody knows what positions stand for.
+    assert!(message(read(ages.to_json()).unwrap().scale()).contains("the bounds of the mean must be known"));
+    assert!(mean.with_meaning(&Meaning::Bounds(0.0, 5e-324)).is_err());
+
+    let named =
+        attributes().with_meaning(&Meaning::Attributes(vec![("mood".into(), Meaning::Bounds(0.0, 10.0))])).unwrap();
+    let counted = AnyAccumulator::new(named.clone()).unwrap();
+    assert_eq!(
+        counted.attribute("mood").unwrap().protocol().scale().unwrap().unwrap().positions(&[10.0]).unwrap()[..],
+        [1.0]
+    );
+    let unknown = AnyAccumulator::from_bytes(&counted.to_bytes().unwrap(), COUNTER_LIMIT).unwrap();
+    assert!(unknown.attribute("mood").unwrap().protocol().scale().is_err());
+    let bare = AnyAccumulator::new(attributes()).unwrap();
+    assert_eq!(bare.attribute("mood").unwrap().protocol().scale(), Ok(None));
+    assert!(bare.attribute("age").is_err() && counted.attribute("mood").unwrap().attribute("mood").is_err());
 }

@@ -325,8 +325,11 @@ impl LocalProtocol {
         let values = buffers::readable::<i64>(values, "values", "int64")?;
         let values = buffers::slice(&values, "values")?;
         let people = Values::Remembering(Remembering { values, secrets: memo.0.secrets(), question });
-        own.0.people(people).map_err(to_py)?;
-        slf.as_super().get().protocol.answer_with(&memo.0, question).map_err(to_py)?;
+        // Nothing is kept in mind without a report.
+        drop(hazmat::given(rng)?);
+        if own.0.people(people).map_err(to_py)? > 0 {
+            slf.as_super().get().protocol.answer_with(&memo.0, question).map_err(to_py)?;
+        }
         own.reports(py, people, out, threads, rng)
     }
 

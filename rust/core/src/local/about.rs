@@ -4,6 +4,7 @@
 //! one thing are never counted as reports about another.
 
 use core::fmt;
+use core::ops::Deref;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -12,8 +13,10 @@ use sha2::{Digest, Sha256};
 
 use super::families::Protocol;
 use super::json::{self, Value};
+use super::mean::MeanEstimate;
 use super::spec::{Fields, invalid};
 use crate::error::Error;
+use crate::rng::Wiped;
 
 /// The fields of a specification.
 pub(crate) const FIELDS: [&str; 3] = [LABELS, PERIOD, QUESTION];
@@ -90,6 +93,18 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    /// The bounds, by the names of attributes, and of one attribute by none.
+    pub(crate) fn scales(&self) -> Arc<[(String, Scale)]> {
+        let of_one = |name: &str, meaning: &Self| match *meaning {
+            Self::Bounds(lower, upper) => Some((name.to_owned(), Scale::new(lower, upper))),
+            _ => None,
+        };
+        match self {
+            Self::Attributes(each) => each.iter().filter_map(|(name, meaning)| of_one(name, meaning)).collect(),
+            one => of_one("", one).into_iter().collect(),
+        }
+    }
+
     /// The texts of which the digest is made, of one attribute.
     pub(crate) fn texts(&self, protocol: &Protocol) -> Result<Cow<'_, [String]>, Error> {
         let none = |why| format!("None for {}, whose reports {why}", protocol.name());
@@ -117,7 +132,7 @@ impl Meaning {
                 if protocol.mean_law().is_none() {
                     return Err(Error::parameter("bounds", given(), none("do not give a mean")));
                 }
-                if !(lower.is_finite() && upper.is_finite() && lower < upper) {
+                if !(lower.is_finite() && upper.is_finite() && Scale::new(lower, upper).half > 0.0) {
                     return Err(Error::parameter("bounds", given(), "two finite numbers, the lower one first"));
                 }
                 let written = [lower, upper].map(|bound| Value::Real(bound + 0.0).to_string()); // of -0 it makes 0
@@ -125,6 +140,41 @@ impl Meaning {
             }
             Self::Attributes(_) => Err(Error::parameter("domain", "labels by attribute", "of one attribute")),
         }
+    }
+}
+
+/// The numbers that -1 and 1 stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    lower: f64,
+    upper: f64,
+    middle: f64,
+    half: f64,
+}
+
+impl Scale {
+    fn new(lower: f64, upper: f64) -> Self {
+        Self { lower, upper, middle: lower / 2.0 + upper / 2.0, half: upper / 2.0 - lower / 2.0 }
+    }
+
+    /// Where numbers are between -1 and 1, once they are clamped to the bounds; wiped when dropped.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn positions(&self, numbers: &[f64]) -> Result<impl Deref<Target = [f64]> + use<>, Error> {
+        let mut positions = Wiped::try_new(numbers.len())?;
+        for (position, number) in positions.iter_mut().zip(numbers) {
+            let distance = number.clamp(self.lower, self.upper) - self.middle; // of NaN it is NaN, which is refused later
+            *position = (distance / self.half).clamp(-1.0, 1.0);
+        }
+        Ok(positions)
+    }
+
+    /// The mean in the unit of the bounds.
+    #[must_use]
+    pub fn mean(&self, estimate: MeanEstimate) -> MeanEstimate {
+        let MeanEstimate { mean, standard_error, n } = estimate;
+        MeanEstimate { mean: self.middle + self.half * mean, standard_error: self.half * standard_error, n }
     }
 }
 

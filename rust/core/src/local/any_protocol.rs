@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dpnoise_kernels::memory::room;
 
-use super::about::{About, FIELDS, LabelsDigest, Meaning};
+use super::about::{About, FIELDS, LabelsDigest, Meaning, Scale};
 use super::attributes::Attributes;
 use super::families::Protocol;
 use super::json::{self, Json, Problem};
@@ -31,7 +31,12 @@ pub struct AnyProtocol {
     randomiser: Randomiser,
     about: About,
     json: Arc<str>,
+    scales: Scales,
 }
+
+/// What positions between -1 and 1 stand for, by the names of attributes, and of one by none; where it is left out, that
+/// is these numbers. `None` where only a digest is known.
+type Scales = Option<Arc<[(String, Scale)]>>;
 
 /// How reports are made.
 #[derive(Clone, Debug)]
@@ -61,14 +66,20 @@ impl PartialEq for AnyProtocol {
 
 impl From<Protocol> for AnyProtocol {
     fn from(protocol: Protocol) -> Self {
-        Self { json: protocol.to_json().into(), randomiser: Randomiser::One(protocol), about: About::default() }
+        let json = protocol.to_json().into();
+        Self { json, randomiser: Randomiser::One(protocol), about: About::default(), scales: Some(Arc::default()) }
     }
 }
 
 impl From<Arc<Attributes>> for AnyProtocol {
     fn from(attributes: Arc<Attributes>) -> Self {
         let json = attributes.to_json().into();
-        Self { json, randomiser: Randomiser::Several(attributes), about: About::default() }
+        Self {
+            json,
+            randomiser: Randomiser::Several(attributes),
+            about: About::default(),
+            scales: Some(Arc::default()),
+        }
     }
 }
 
@@ -104,7 +115,7 @@ impl AnyProtocol {
         let (specification, meaning) = parts(text)?;
         let protocol = Self::from_specification(&specification, limit)?;
         protocol.check_meaning(&meaning)?;
-        Ok((protocol, Some(meaning)))
+        Ok((Self { scales: Some(meaning.scales()), ..protocol }, Some(meaning)))
     }
 
     /// Reads a specification.
@@ -117,7 +128,9 @@ impl AnyProtocol {
             let about = given.take(&FIELDS)?;
             (Randomiser::One(Protocol::read(&given)?), about)
         };
-        let made = Self::of(randomiser, About::read(&about)?)?;
+        let about = About::read(&about)?;
+        let scales = about.labels.is_none().then(Arc::default);
+        let made = Self::of(randomiser, about, scales)?;
         spec::check_canonical(text, &made.json)?;
         if made.about.labels.is_some() && !made.takes_labels() {
             return Err(invalid("its reports are not about values with labels or bounds, so it has no \"labels\""));
@@ -126,13 +139,13 @@ impl AnyProtocol {
         Ok(made)
     }
 
-    fn of(randomiser: Randomiser, about: About) -> Result<Self, Error> {
+    fn of(randomiser: Randomiser, about: About, scales: Scales) -> Result<Self, Error> {
         let fields = about.fields()?;
         let json = match &randomiser {
             Randomiser::One(protocol) => protocol.json_with(fields),
             Randomiser::Several(attributes) => attributes.json_with(fields),
         };
-        Ok(Self { json: json.into(), randomiser, about })
+        Ok(Self { json: json.into(), randomiser, about, scales })
     }
 
     /// The protocol for reports in which values stand for this.
@@ -142,7 +155,7 @@ impl AnyProtocol {
     /// are finite bounds, the lower one first, of a protocol for means; [`Error::Allocation`].
     pub fn with_meaning(&self, meaning: &Meaning) -> Result<Self, Error> {
         let labels = Some(self.digest(meaning)?);
-        Self::of(self.randomiser.clone(), About { labels, ..self.about.clone() })
+        Self::of(self.randomiser.clone(), About { labels, ..self.about.clone() }, Some(meaning.scales()))
     }
 
     /// The protocol for answers to this question: public, from 1 to 255 bytes, and the same as long as people may be asked
@@ -166,7 +179,7 @@ impl AnyProtocol {
     fn with(&self, name: &'static str, text: &str) -> Result<Self, Error> {
         let mut about = self.about.clone();
         about.set(name, text)?;
-        Self::of(self.randomiser.clone(), about)
+        Self::of(self.randomiser.clone(), about, self.scales.clone())
     }
 
     /// Checks that values stand for what the specification says.
@@ -187,6 +200,28 @@ impl AnyProtocol {
         } else {
             "domain must have the labels of the specification, in their order".into()
         }))
+    }
+
+    /// The numbers that the positions of a mean stand for; `None` where they stand for themselves.
+    ///
+    /// # Errors
+    /// [`Error::State`] when the protocol was read from a specification that has a digest of them, and not from a document.
+    pub fn scale(&self) -> Result<Option<Scale>, Error> {
+        let unknown = || {
+            Error::State(
+                "the bounds of the mean must be known: read the document, and not its specification alone".into(),
+            )
+        };
+        let scales = self.scales.as_ref().ok_or_else(unknown)?;
+        Ok(scales.iter().find(|(name, _)| name.is_empty()).map(|&(_, scale)| scale))
+    }
+
+    /// The protocol of the attribute of this name, for estimates.
+    pub(crate) fn of_attribute(&self, name: &str, protocol: Protocol) -> Self {
+        let own = |scales: &Arc<[(String, Scale)]>| {
+            scales.iter().filter(|(known, _)| known == name).map(|&(_, scale)| (String::new(), scale)).collect()
+        };
+        Self { scales: self.scales.as_ref().map(own), ..protocol.into() }
     }
 
     fn digest(&self, meaning: &Meaning) -> Result<LabelsDigest, Error> {

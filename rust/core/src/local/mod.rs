@@ -21,7 +21,7 @@
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each, and all of them as one type, a line each | those above |
 //! | `attributes` | several attributes of each person in one report | those above |
-//! | `about` | what reports are about: labels, question, period | `json`, `spec`, `families` |
+//! | `about` | what reports are about: labels, bounds, question, period | `json`, `spec`, `mean`, `families` |
 //! | `any_protocol` | what is announced: a protocol of one attribute or of several, and what it is about | those above |
 //! | `collect` | the collector's counters, their serialised form, and messages | those above |
 //!
@@ -72,7 +72,7 @@ mod reports;
 mod spec;
 mod values;
 
-pub use about::Meaning;
+pub use about::{Meaning, Scale};
 pub use any_protocol::{AnyProtocol, Randomiser};
 pub use attributes::{Attributes, Scheme};
 pub use chance::bit_flip::{BitFlip, Neighbours};

@@ -191,6 +191,18 @@ impl AnyAccumulator {
         }
     }
 
+    /// A copy of the counters of the attribute of this name, for estimates.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an unknown name, or for one attribute; [`Error::Allocation`].
+    pub fn attribute(&self, name: &str) -> Result<Self, Error> {
+        let allowed = "of several attributes";
+        let several = self.several().ok_or_else(|| Error::parameter("accumulator", "one of one", allowed))?;
+        let counted = several.attribute(several.attributes().position(name)?)?;
+        let protocol = self.protocol.of_attribute(name, *counted.protocol());
+        Ok(Self { protocol, counted: Counted::One(counted) })
+    }
+
     /// Those of several attributes.
     #[must_use]
     pub fn several(&self) -> Option<&AttributesAccumulator> {

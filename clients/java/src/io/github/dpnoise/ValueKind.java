@@ -4,7 +4,7 @@ package io.github.dpnoise;
 public enum ValueKind {
     /** Integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response. */
     INTEGERS,
-    /** Numbers, in [-1, 1] for means and in [0, 1] for distributions. */
+    /** Numbers, in [-1, 1] or within the bounds of the document for means and in [0, 1] for distributions. */
     NUMBERS,
     /** Texts. */
     TEXTS,
