@@ -429,6 +429,9 @@ def text_of(protocol: Any) -> str:
     return hexed(protocol.to_json().encode())
 
 
+AGES = local.PiecewiseMean(epsilon=2.0).about(bounds=(18, 90))
+
+
 def of_collections() -> Iterator[Case]:
     """Ask collections that say what they are about, and whose messages are of others."""
     for name, question in QUESTIONS.items():
@@ -444,6 +447,12 @@ def of_collections() -> Iterator[Case]:
         answer = f"ok {text_of(protocol)} {protocol.bare_digest.hex()}"
         yield Case(f"document-{name}", f"about {hexed(document.encode())} - -", answer)
     yield answered("of-a-week", WEEK.to_json(), [0, 1, 2])
+    yield answered("of-numbers-within-bounds", AGES.to_document(), [-5.0, 18.0, 40.5, 90.0, 1e300])
+    counted, messages = AGES.accumulator(), AGES.messages(AGES.perturb([30.0, 50.0, 70.0]))
+    counted.add_messages(messages)
+    estimated = AGES.estimate(counted)
+    line = " ".join(["mean", hexed(AGES.to_document().encode()), *map(hexed, messages)])
+    yield Case("bounded-mean", line, f"ok {double(estimated.mean)}{double(estimated.standard_error)}")
     memo = local_spec.memo([random_bytes("person", 32)])
     yield answered("of-a-month", DAYS.about(period="2026-11").to_json(), [7], memo, str(DAYS.question))
     remembering = local.ClientMemo.from_bytes(memo)
@@ -696,6 +705,12 @@ DOCUMENTS: dict[str, tuple[bytes, str]] = {
 
 def of_other_collections() -> Iterator[Case]:
     """Put together what is not about the same."""
+    # Of the bounds the specification alone has a digest, and nobody knows what numbers stand for.
+    [message] = AGES.messages(AGES.perturb([30.0]))
+    yield Case(
+        "numbers-of-unknown-bounds", perturb("messages", "numbers", AGES.to_json(), [0.5], random=None), "error state"
+    )
+    yield Case("mean-of-unknown-bounds", f"mean {text_of(AGES)} {hexed(message)}", "error state")
     for name, specification in NOT_ANNOUNCED.items():
         yield Case(f"specification-{name}", f"facts {specification.hex()} 1000", "error state")
     for name, (given, status) in DOCUMENTS.items():
