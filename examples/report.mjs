@@ -133,12 +133,16 @@ export class Client {
   /** Check a value, and look its label up. */
   numberOf(value) {
     if (this.spec.protocol === "laplace_mean") {
-      const [lower, upper] = this.domain ?? [-1, 1];
-      if (!(typeof value === "number" && lower <= value && value <= upper)) {
-        throw new RangeError(`the value must be from ${lower} to ${upper}`);
+      if (typeof value !== "number" || Number.isNaN(value)) throw new RangeError("the value must be a number");
+      if (this.domain === undefined) {
+        if ("labels" in this.spec) throw new Error("the bounds must be known, of which the specification has a digest");
+        if (Math.abs(value) > 1) throw new RangeError("the value must be from -1 to 1");
+        return value;
       }
+      const [lower, upper] = this.domain;
       const [middle, half] = [lower / 2 + upper / 2, upper / 2 - lower / 2];
-      return Math.max(-1, Math.min(1, (value - middle) / half));
+      const within = Math.max(lower, Math.min(upper, value));
+      return Math.max(-1, Math.min(1, (within - middle) / half));
     }
     const v = this.domain ? this.domain.indexOf(value) : value;
     if (!Number.isInteger(v) || v < 0 || BigInt(v) >= this.spec.k) {

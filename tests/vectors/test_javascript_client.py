@@ -265,9 +265,9 @@ def test_the_client_takes_numbers_within_bounds() -> None:
     for bounds in [(0, 100), (-0.0, 1e16), (-1.5e-6, 1e-5), (0.1, 123456.789), (-1e300, 1e300)]:
         protocol = local.LaplaceMean(epsilon=1.0).about(bounds=bounds)
         spec, (lower, upper) = json.loads(protocol.to_json()), bounds
-        values = [lower, lower / 2 + upper / 2, upper]
+        values = [lower, lower / 2 + upper / 2, upper, 2 * lower - upper, upper * 1.5]
         jobs = [("scripted", {"specification": protocol.to_document(), "value": v, "script": script}) for v in values]
-        for message, sign in zip(in_node(*jobs), (-1, 0, 1), strict=True):
+        for message, sign in zip(in_node(*jobs), (-1, 0, 1, -1, 1), strict=True):
             report = (spec["bound"] + sign * spec["unit"]).to_bytes(4, "little")
             assert bytes.fromhex(message) == local_spec.message_header(protocol.to_json()) + report
 
@@ -327,8 +327,9 @@ REFUSED = [
     (HADAMARD, 0.5, "the value must be from 0 to 14"),
     (HADAMARD, "0", "the value must be from 0 to 14"),
     (LAPLACE, 1.01, "the value must be from -1 to 1"),
-    (LAPLACE, "0", "the value must be from -1 to 1"),
-    (LAPLACE, None, "the value must be from -1 to 1"),
+    (LAPLACE, "0", "the value must be a number"),
+    (LAPLACE, None, "the value must be a number"),
+    (local.LaplaceMean(epsilon=1.0).about(bounds=(0, 9)).to_json(), 0.5, "the bounds must be known"),
     (HADAMARD.replace("473", "474"), 0, "the reports must be 1-differentially private"),
     (
         local.LaplaceMean(epsilon=1.0).to_json().replace('"k":2', '"k":3'),
