@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dpnoise import ParameterError
 from dpnoise.cli.console import InputError
-from dpnoise.cli.protocols import read_specification
+from dpnoise.cli.protocols import is_informed, read_specification
 from dpnoise.cli.reports import Announced, Reports, open_reports
 from dpnoise.cli.state import State
 
@@ -47,7 +47,7 @@ class Agreement:
             raise Elsewhere(f"{name} is of another one of --spec")
         if protocol.to_json() != self.protocol.to_json():
             raise InputError(f"{name} is of another collection than --spec: {protocol!r}, not {self.protocol!r}")
-        return informed(self.protocol, protocol)
+        return self.protocol if is_informed(self.protocol) else protocol
 
     def check_limit(self, protocol: Announced, name: str) -> None:
         """Refuse a protocol whose counters take more memory than --limit."""
@@ -61,9 +61,7 @@ class Agreement:
         """Refuse the state of another specification, and tell one without labels those of --spec."""
         if self.protocol is not None:
             state.check_same("--spec", self.protocol)
-            counted: Any = informed(self.protocol, state.accumulator.protocol).accumulator()
-            counted.merge(state.accumulator)
-            state.accumulator = counted
+            state.accumulator.merge(self.protocol.accumulator())  # type: ignore[arg-type] # of one specification
 
     def of_messages(self) -> State:
         """Return an empty state for messages, which name their protocol only by its id."""
@@ -94,11 +92,6 @@ class Agreement:
             )
         _, protocol = examples[most]
         return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator())
-
-
-def informed(protocol: Announced, other: Announced) -> Announced:
-    """Return the protocol, or the other one of the same specification if that alone knows what values stand for."""
-    return other if protocol.to_document() == protocol.to_json() else protocol
 
 
 def read_agreements(specifications: Sequence[Path], limit: int) -> list[Agreement]:

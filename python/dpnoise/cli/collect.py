@@ -165,12 +165,10 @@ def _of_messages(
         messages, before = local.read_messages(hashed, framing, protocol), 0
         while batch := list(islice(messages, batch_rows(protocol.report_bytes))):
             headers = Counter(message[: len(own)] for message in batch)
-            collection.strangers.update({one: count for one, count in headers.items() if one != own})
+            collection.strangers.update({one: n for one, n in headers.items() if one not in (own, *elsewhere)})
             part.accumulator.add_messages([one for one in batch if one[: len(own)] not in elsewhere], threads=threads)
             advance(hashed.length - before)
             before = hashed.length
-    for header in elsewhere:
-        collection.strangers.pop(header, None)
     part.sources[hashed.sha256] = str(path)
     return part
 

@@ -13,6 +13,7 @@ from dpnoise import ParameterError, local
 from dpnoise._files import atomic_write
 from dpnoise.cli.console import InputError, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson, read_domain
+from dpnoise.cli.protocols import in_options
 
 SPECIFICATIONS: Final = Path("specifications")
 """Where the documents of a collection are, one for each period."""
@@ -62,7 +63,7 @@ def collection(
         chosen = local.plan(n=max(_PEOPLE), k=len(labels), epsilon=epsilon)[0].protocol
         protocol = chosen.about(question=question, period=period, domain=labels)
     except ParameterError as error:
-        raise InputError(f"--{error}") from None
+        raise InputError(in_options(str(error), ("question", "epsilon", "period"))) from None
     document = SPECIFICATIONS / f"{_name(period)}.json"
     for inner in (SPECIFICATIONS, INBOX):
         (folder / inner).mkdir(parents=True)

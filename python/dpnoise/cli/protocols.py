@@ -118,9 +118,8 @@ def protocol_of(
     try:
         return local.Specification.from_json(protocol.to_json(), domain=labels, limit=None)
     except (ParameterError, TypeError):
-        name, known = repr(str(specification)), protocol.to_document() != protocol.to_json()
-        other = f"which is {protocol!r}" if known else "which has none: specify --spec makes one with a domain"
-        raise InputError(f"the domain must be that of {name}, {other}") from None
+        other = f"is {protocol!r}" if is_informed(protocol) else "has none: specify --spec makes one with a domain"
+        raise InputError(f"the domain must be that of {str(specification)!r}, which {other}") from None
 
 
 def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
@@ -141,7 +140,7 @@ def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -
     try:
         return make(**given)
     except (ParameterError, TypeError) as error:
-        raise InputError(_in_options(str(error), takes, labels)) from None
+        raise InputError(in_options(str(error), takes, labels)) from None
 
 
 def read_specification(path: Path) -> Any:
@@ -152,11 +151,16 @@ def read_specification(path: Path) -> Any:
         raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
 
 
+def is_informed(protocol: local.Specification) -> bool:
+    """Return whether it is known what values stand for, and not a digest of it alone."""
+    return protocol.to_document() != protocol.to_json()
+
+
 def option_of(parameter: str) -> str:
     return "--" + parameter.replace("_", "-")
 
 
-def _in_options(message: str, parameters: Mapping[str, Any], labels: Domain | None) -> str:
+def in_options(message: str, parameters: Iterable[str], labels: Domain | None = None) -> str:
     """Name the parameters in a message of the library as the options that they come from."""
     names = {name: option_of(name) for name in parameters}
     if labels is not None:

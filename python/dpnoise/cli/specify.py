@@ -10,7 +10,7 @@ from dpnoise._domain import Domain
 from dpnoise._files import atomic_write, locked
 from dpnoise.cli.console import InputError, check_target, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson, read_domain, two_numbers
-from dpnoise.cli.protocols import MEANS, ProtocolName, protocol_of, with_parameters
+from dpnoise.cli.protocols import MEANS, ProtocolName, in_options, protocol_of, with_parameters
 
 
 @with_parameters(memo=True)
@@ -90,4 +90,4 @@ def _about(
     try:
         return scheme.about(**given)
     except ParameterError as error:
-        raise InputError(f"--{error}") from None
+        raise InputError(in_options(str(error), given)) from None
