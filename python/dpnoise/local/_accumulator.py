@@ -92,7 +92,7 @@ class AnyAccumulator(ABC):
         if not isinstance(other, type(self)):
             raise TypeError(f"other must be an {type(self).__name__}, got {type(other).__name__}")
         self._state.merge(other._state)
-        if self._protocol._meaning() is None:
+        if self._protocol._known() is None:
             self._protocol = other._protocol  # of the same specification, and may know its labels
 
     def to_bytes(self) -> bytes:

@@ -15,7 +15,6 @@ from dpnoise._domain import listing
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalAttributes, LocalProtocol
-from dpnoise._types import Labels
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import CLASSES, Specification, shown, wrap
 
@@ -63,7 +62,7 @@ class AttributeSet(Specification):
     def _meant(self, domains: Mapping[str, Any]) -> Self:
         check_names(domains, self._attributes, "domain", may_be_missing=True)
         made = self._of(self._native, domains)
-        self._native.check_meaning(made._meaning() or {})
+        made._native = self._native.knowing(made._meaning() or {})
         return made
 
     def _with(self, native: LocalAttributes, domain: Any) -> Self:
@@ -71,8 +70,8 @@ class AttributeSet(Specification):
         made._native, made._attributes = native, self._attributes
         return made
 
-    def _meaning(self) -> dict[str, Any] | None:
-        return {name: one._meaning() for name, one in self._attributes.items() if one._meaning() is not None} or None
+    def _known(self) -> dict[str, Any] | None:
+        return {name: one._domain for name, one in self._attributes.items() if one._domain is not None} or None
 
     def perturb(
         self, columns: Any, *, out: NDArray[np.uint8] | None = None, threads: int | None = None
@@ -120,18 +119,9 @@ class AttributeSet(Specification):
     def __repr__(self) -> str:
         """Show the call that makes this object."""
         about = {"question": self.question, "period": self.period}
-        if self._native.labels is not None and self._meaning() is None:
+        if self._native.labels is not None and self._known() is None:
             return f"{type(self).__name__}.from_json({self.to_json()!r})"
         return shown(type(self).__name__, {"attributes": self._attributes}, about)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the specification and the labels."""
-        domains = {name: one._domain for name, one in self._attributes.items() if one._domain is not None}
-        return _unpickled, (self.to_json(), domains or None)
-
-
-def _unpickled(text: str, domains: dict[str, Labels] | None) -> AttributeSet:
-    return AttributeSet.from_json(text, domain=domains, limit=None)
 
 
 def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_missing: bool = False) -> None:

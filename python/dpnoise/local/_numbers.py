@@ -182,33 +182,10 @@ class MeanProtocol(NumberProtocol):
 
     def _vector(self, values: Any) -> NDArray[np.float64]:
         vector = super()._vector(values)
-        self._check_known()
-        if self._domain is None:
-            return vector
-        if np.isnan(vector).any():
+        if self._domain is not None and np.isnan(vector).any():
             raise ParameterError("values must be numbers, and none of them NaN")
-        return self._positions(np.clip(vector, *self._domain))
-
-    def _check_known(self) -> None:
-        """Refuse numbers whose bounds are known by their digest alone: they would be of another unit."""
-        if self._domain is None and self._native.labels is not None:
-            raise ParameterError(
-                "the bounds of the mean must be known: read the document, or the specification with domain=, got the "
-                "specification alone"
-            )
-
-    def _scale(self) -> tuple[float, float]:
-        """Return what 0 stands for, and half the distance of what -1 and 1 stand for."""
-        self._check_known()
-        lower, upper = self._domain or (-1.0, 1.0)
-        return lower / 2 + upper / 2, upper / 2 - lower / 2
-
-    def _positions(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return where numbers within the bounds are between -1 and 1."""
-        middle, half = self._scale()
-        with np.errstate(all="ignore"):  # a warning would reveal a row
-            found: NDArray[np.float64] = np.clip((numbers - middle) / half, -1.0, 1.0)
-            return found
+        self._native.to_positions(vector)
+        return vector
 
     def estimate(
         self, collected: Accumulator | Values, *, level: Number = 0.95, threads: int | None = None
@@ -237,7 +214,7 @@ class MeanProtocol(NumberProtocol):
         """
         quantile = normal_quantile(level)
         position, spread, n, rejected = self._collected(collected, threads)._for_estimate().estimate_mean()
-        middle, half = self._scale()
+        middle, half = self._native.scale
         mean, error = middle + half * position, half * spread
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
@@ -258,10 +235,10 @@ class MeanProtocol(NumberProtocol):
 
     def _at(self, number: Number, name: str) -> tuple[Number, float]:
         """Return where a number that people have is between -1 and 1, and the factor of variances."""
-        self._check_known()
+        middle, half = self._native.scale
         if self._domain is None:
             return number, 1.0
-        (lower, upper), (middle, half) = self._domain, self._scale()
+        lower, upper = self._domain
         given = real(number, name)
         if not lower <= given <= upper:
             raise ParameterError(f"{name} must be between {lower!r} and {upper!r}, got {given!r}")

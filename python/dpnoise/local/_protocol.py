@@ -86,11 +86,10 @@ class Protocol(Specification):
 
     def _meant(self, domain: Any) -> Self:
         known = self._domain_of(domain)
-        self._native.check_meaning(in_native(known))
-        return self._of(self._native, known)
+        return self._of(self._native.knowing(in_native(known)), known)
 
-    def _meaning(self) -> Any:
-        return in_native(self._domain)
+    def _known(self) -> Any:
+        return self._domain
 
     @classmethod
     def _domain_of(cls, given: Any) -> Any:
@@ -257,14 +256,6 @@ class Protocol(Specification):
         reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the specification and the labels."""
-        return _unpickled, (self.to_json(), self._domain)
-
-
-def _unpickled(text: str, domain: Any) -> Protocol:
-    return protocol_from_json(text, domain=domain, limit=None)
 
 
 def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | None = COUNTER_LIMIT) -> Protocol:

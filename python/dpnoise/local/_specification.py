@@ -212,8 +212,12 @@ class Specification:
         return json.dumps({"dpnoise.domain": meaning, "dpnoise.protocol": self.to_json()}, ensure_ascii=False)
 
     @abstractmethod
+    def _known(self) -> Any:
+        """Return what values stand for, if it is known: labels, bounds, or those of attributes by their names."""
+
     def _meaning(self) -> Any:
-        """Return what values stand for as the core takes it, if it is known."""
+        """Return the same as the core takes it."""
+        return in_native(self._known())
 
     def messages(self, reports: Values) -> list[bytes]:
         """Return each report as a separate message, for devices that send one.
@@ -270,6 +274,14 @@ class Specification:
         """Hash specification and labels."""
         return hash(self._identity())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the specification and the labels."""
+        return _unpickled, (self.to_json(), self._known())
+
+
+def _unpickled(text: str, domain: Any) -> Specification:
+    return Specification.from_json(text, domain=domain, limit=None)
+
 
 def wrap(native: LocalProtocol | LocalAttributes, domain: Any = None) -> Specification:
     """Wrap what is native in its class, with what its values stand for."""
@@ -279,6 +291,8 @@ def wrap(native: LocalProtocol | LocalAttributes, domain: Any = None) -> Specifi
 
 def in_native(domain: Domain | tuple[float, float] | None) -> Any:
     """Return what values stand for as the core takes it."""
+    if isinstance(domain, Mapping):
+        return {name: in_native(one) for name, one in domain.items()}
     return domain.names if isinstance(domain, Domain) else domain
 
 

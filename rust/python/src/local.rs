@@ -98,8 +98,25 @@ impl LocalSpecification {
         self.protocol.check_same(&other.protocol, name).map_err(to_py)
     }
 
-    fn check_meaning(&self, meaning: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.protocol.check_meaning(&meant(meaning)?).map_err(to_py)
+    /// The same specification, with what values stand for, of which it has a digest.
+    fn knowing<'py>(&self, py: Python<'py>, meaning: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        announced(py, self.protocol.knowing(&meant(meaning)?).map_err(to_py)?)
+    }
+
+    /// What 0 stands for among the numbers of a mean, and half the distance of what -1 and 1 stand for.
+    #[getter]
+    fn scale(&self) -> PyResult<(f64, f64)> {
+        Ok(self.protocol.scale().map_err(to_py)?.map_or((0.0, 1.0), |scale| scale.middle_and_half()))
+    }
+
+    /// Replaces float64 `numbers`, an array that no other code has seen, by where they are between -1 and 1.
+    fn to_positions(&self, numbers: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(scale) = self.protocol.scale().map_err(to_py)? {
+            let mut numbers = buffers::writable::<f64>(numbers, "numbers", "float64")?;
+            let numbers = buffers::elements(&mut numbers, "numbers")?;
+            numbers.copy_from_slice(&scale.positions(numbers).map_err(to_py)?);
+        }
+        Ok(())
     }
 
     /// Of the family, or of the scheme, in specifications.

@@ -170,6 +170,12 @@ impl Scale {
         Ok(positions)
     }
 
+    /// The number that 0 stands for, and half the distance of the bounds.
+    #[must_use]
+    pub fn middle_and_half(&self) -> (f64, f64) {
+        (self.middle, self.half)
+    }
+
     /// The mean in the unit of the bounds.
     #[must_use]
     pub fn mean(&self, estimate: MeanEstimate) -> MeanEstimate {

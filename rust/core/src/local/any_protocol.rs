@@ -113,9 +113,8 @@ impl AnyProtocol {
             return Self::from_specification(text, limit).map(|protocol| (protocol, None));
         }
         let (specification, meaning) = parts(text)?;
-        let protocol = Self::from_specification(&specification, limit)?;
-        protocol.check_meaning(&meaning)?;
-        Ok((Self { scales: Some(meaning.scales()), ..protocol }, Some(meaning)))
+        let protocol = Self::from_specification(&specification, limit)?.knowing(&meaning)?;
+        Ok((protocol, Some(meaning)))
     }
 
     /// Reads a specification.
@@ -182,18 +181,18 @@ impl AnyProtocol {
         Self::of(self.randomiser.clone(), about, self.scales.clone())
     }
 
-    /// Checks that values stand for what the specification says.
+    /// The same specification, with what values stand for, of which it has a digest.
     ///
     /// # Errors
-    /// [`Error::State`] if not; and as for [`AnyProtocol::with_meaning`].
-    pub fn check_meaning(&self, meaning: &Meaning) -> Result<(), Error> {
+    /// [`Error::State`] when it says something else; and as for [`AnyProtocol::with_meaning`].
+    pub fn knowing(&self, meaning: &Meaning) -> Result<Self, Error> {
         let bounds = matches!(meaning, Meaning::Bounds(..));
         let what = if bounds { "bounds" } else { "domain" };
         let Some(own) = self.about.labels else {
             return Err(Error::State(format!("{what} must not be given for a specification that has no labels")));
         };
         if self.digest(meaning)? == own {
-            return Ok(());
+            return Ok(Self { scales: Some(meaning.scales()), ..self.clone() });
         }
         Err(Error::State(if bounds {
             "bounds must be those of the specification".into()
