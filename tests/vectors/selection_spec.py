@@ -219,19 +219,31 @@ class Quantile:
     q: Fraction
     ends: tuple[int, int]
 
-    def runs(self, values: Sequence[int | None]) -> list[tuple[int, int, int]]:
-        """Return the score, the first candidate and the length of each run, in order."""
+    def runs(self, values: Sequence[int | None], reach: int = 2**60) -> list[tuple[int, int, int]]:
+        """Return the score, the first candidate and the length of each run, in order.
+
+        Of more gaps than those that reach is for, those beyond are a run on either side, with the best of their scores.
+        """
         present = [value for value in values if value is not None]
         first, last = self.ends
         missing = len(values) - len(present)
-        order = [first, *[first] * missing, *sorted(present), last]
-        target = self.q.numerator * len(present)
-        excesses = [self.q.denominator * (gap - missing) - target for gap in range(len(order) - 1)]
-        gaps = [
+        below = missing * (2**64 * self.q.numerator // self.q.denominator) >> 64
+        order = [first, *[first] * below, *sorted(present), *[last] * (missing - below), last]
+        target = self.q.numerator * len(present) + self.q.denominator * below
+        excesses = [self.q.denominator * gap - target for gap in range(-1, len(order))]
+        gaps = excesses[1:-1]
+        if self.is_window(len(values), reach):
+            middle = self.q.numerator * len(values) // self.q.denominator
+            low, high = max(middle - reach - 2, 0), min(middle + reach, len(values))
+            order, gaps = [first, *order[low : high + 2], last], excesses[low : high + 3]
+        runs = [
             (-abs(excess), low + (excess > 0), high - low)
-            for excess, low, high in zip(excesses, order, order[1:], strict=False)
+            for excess, low, high in zip(gaps, order, order[1:], strict=False)
         ]
-        return [*gaps, (0, order[sum(excess <= 0 for excess in excesses)], 1)]
+        return [*runs, (0, order[sum(excess <= 0 for excess in gaps)], 1)]
+
+    def is_window(self, rows: int, reach: int) -> bool:
+        return rows > 2 * reach + 2
 
     def score(self, values: Sequence[int | None], candidate: int) -> int:
         """Return the score by its definition."""
@@ -240,9 +252,18 @@ class Quantile:
         part, whole, n = self.q.numerator, self.q.denominator, len(present)
         return -max(0, whole * below - part * n, part * n - whole * (n - above))
 
-    def choose(self, scale: Fraction, granularity: Fraction, values: Sequence[int | None], words: Words) -> int:
+    def choose(
+        self, scale: Fraction, granularity: Fraction, values: Sequence[int | None], words: Words, reach: int = 2**60
+    ) -> int:
         """Return the candidate that is released, for scores on a grid of this granularity."""
-        runs = self.runs(values)
-        steps = [to_grid(score, granularity) for score, _, _ in runs]
-        run, place = Runs(scale, steps, [length for _, _, length in runs]).choose(words)
-        return runs[run][1] + place
+        runs = self.runs(values, reach)
+        steps = [max(to_grid(score, granularity), -LOWEST) for score, _, _ in runs]
+        law = Runs(scale, steps, [length for _, _, length in runs])
+        while True:
+            run, place = law.choose(words)
+            candidate = runs[run][1] + place
+            if not (self.is_window(len(values), reach) and run in (0, len(runs) - 2)):
+                return candidate
+            own = max(to_grid(self.score(values, candidate), granularity), -LOWEST)
+            if is_below(words, words.take(8) >> 1, exp_neg((steps[run] - own) / scale)):
+                return candidate

@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from vectors.noise_spec import Words
+from vectors.noise_spec import Words, exp_neg
 from vectors.selection_spec import Quantile as Specification
 from vectors.selection_spec import Runs, to_grid
 from vectors.test_selection import prefixes, stream, word
@@ -19,8 +19,8 @@ from dpnoise.sensitivity import Relation
 WILD = [3.0, math.nan, 3.0, -1e300, 5e-324, 7e5, math.inf, 0.5, 2.25, 2.25, 2.25, -0.0]
 
 
-def choice_of(query: Quantile) -> tuple[Fraction, Fraction]:
-    """The scale and the granularity of the scores."""
+def choice_of(query: Quantile) -> tuple[Fraction, Fraction, int]:
+    """The scale and the granularity of the scores, and how many gaps are looked at on either side of the quantile."""
     q = Fraction(query.q).limit_denominator(10**6)
     added = max(q.numerator, q.denominator - q.numerator)
     mechanism = Exponential(
@@ -28,7 +28,8 @@ def choice_of(query: Quantile) -> tuple[Fraction, Fraction]:
     )
     granularity = Fraction(mechanism.granularity)
     steps = math.ceil(Fraction(mechanism.sensitivity) / granularity)
-    return 2 * steps / Fraction(query.epsilon), granularity
+    reach = math.ceil(117 * math.log(2) * mechanism.scale / q.denominator) + 1
+    return 2 * steps / Fraction(query.epsilon), granularity, reach
 
 
 def specified(query: Quantile, column: list[float]) -> tuple[Specification, list[int | None]]:
@@ -50,7 +51,8 @@ def specified(query: Quantile, column: list[float]) -> tuple[Specification, list
 def compare(query: Quantile, column: list[float], data: bytes) -> float:
     rng, words = hazmat.ScriptedRng(data), Words(data)
     spec, values = specified(query, column)
-    expected = float(spec.choose(*choice_of(query), values, words) * Fraction(query.granularity))
+    scale, granularity, reach = choice_of(query)
+    expected = float(spec.choose(scale, granularity, values, words, reach) * Fraction(query.granularity))
     assert query.release(column, rng=rng) == expected
     assert rng.remaining == len(data) - words.position, "both took the same words"
     return expected
@@ -75,6 +77,31 @@ def test_a_release_equals_the_specification(
 def test_a_release_from_several_blocks_equals_the_specification() -> None:
     query = Quantile(q=0.25, bounds=(0, 1e6), epsilon=0.3)
     compare(query, [float(i % 7 * i % 100) for i in range(2100)], stream("several blocks"))
+    compare(Quantile(q=0.25, bounds=(0, 1e6), epsilon=0.03), [1.5, math.nan, 7.0] * 700, stream("all gaps"))
+
+
+def test_candidates_beyond_the_gaps_that_are_sorted_are_thinned() -> None:
+    """What happens with a probability below 2**-64: the words propose such a candidate, and keep it or not."""
+    query = Quantile(q=0.5, bounds=(0, 2.0**20), epsilon=4.0)
+    column = [*map(float, range(100)), *[math.nan] * 7, *[50.0] * 9]
+    spec, values = specified(query, column)
+    scale, granularity, reach = choice_of(query)
+    runs = spec.runs(values, reach)
+    assert spec.is_window(len(column), reach)
+    law = Runs(scale, [to_grid(score, granularity) for score, _, _ in runs], [length for _, _, length in runs])
+    (weights,) = law.selection.weights_in_block
+    order, kept = list(law.selection.order), set()
+    for run in (0, len(runs) - 2):
+        number = sum(weights[other] for other in order[: order.index(run)])
+        proposal = 2 * (2 * (bytes(32) + word(number, sum(weights)) + bytes(8)) + bytes(8))
+        for place in (0, runs[run][2] // 2, runs[run][2] - 1):
+            own = to_grid(spec.score(values, runs[run][1] + place), granularity)
+            keeping = exp_neg((to_grid(runs[run][0], granularity) - own) / scale)
+            for prefix in prefixes(keeping):
+                coin = (2 * prefix).to_bytes(8, "little")
+                released = compare(query, column, proposal + word(place, runs[run][2]) + coin + stream("rest", 1600))
+                kept.add((run, released == (runs[run][1] + place) * query.granularity))
+    assert kept == {(run, is_kept) for run in (0, len(runs) - 2) for is_kept in (False, True)}
 
 
 def test_every_threshold_and_both_ends_of_every_run() -> None:
@@ -82,7 +109,7 @@ def test_every_threshold_and_both_ends_of_every_run() -> None:
     query = Quantile(q=0.5, bounds=(0, 2.0**20), epsilon=1.0)
     column = [1.0, 1.0, 1.0 + 2.0**-32, 5.0, 700.0, 2.0**19]
     spec, values = specified(query, column)
-    runs, (scale, granularity) = spec.runs(values), choice_of(query)
+    runs, (scale, granularity, _) = spec.runs(values), choice_of(query)
     law = Runs(scale, [to_grid(score, granularity) for score, _, _ in runs], [length for _, _, length in runs])
     (weights,) = law.selection.weights_in_block
 

@@ -6,6 +6,7 @@
 //! [`NegativeBinomialShares`] draw it from tables. [`Noise`] is the table of all of them as one type. [`Selector`] is the common part of mechanisms that choose among candidates by their scores.
 
 mod additive;
+mod column;
 mod discrete_gaussian;
 mod discrete_laplace;
 mod exponential;

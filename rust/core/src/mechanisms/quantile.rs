@@ -1,10 +1,14 @@
 #![doc = include_str!("quantile.md")]
 
+use core::f64::consts::LN_2;
+
+use dpnoise_kernels::arch::columns::{self as kernel, WIDEST};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify, poison};
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
-use super::sum::{BLOCK, clamp_and_round, finest_exponent, magnitude, steps_of};
+use super::column::for_each_block;
+use super::sum::{finest_exponent, magnitude};
 use super::{Exponential, Selector};
 use crate::error::Error;
 use crate::params::{Ratio, Relation};
@@ -17,7 +21,7 @@ use crate::samplers::{Grid, Runs};
 /// use dpnoise_core::{mechanisms::Quantile, params::{Ratio, Relation}};
 /// let half = Ratio::new(1, 2).unwrap();
 /// let median = Quantile::new(half, (0.0, 100.0), 1.0, Relation::AddRemove, None)?;
-/// let age = median.release(&mut [23.0, 45.0, f64::NAN, 31.0, 67.0])?;
+/// let age = median.release(&[23.0, 45.0, f64::NAN, 31.0, 67.0])?;
 /// assert!((0.0..=100.0).contains(&age));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
@@ -29,6 +33,12 @@ pub struct Quantile {
     ends: (i64, i64),
     choice: Exponential,
 }
+
+/// The steps of a missing value, which no other value has.
+const MISSING: i64 = i64::MIN;
+
+/// No column has so many rows.
+const LARGEST_REACH: f64 = 1e15;
 
 /// The largest denominator of a quantile. With it the scores of 2^33 rows are exact as doubles.
 const MAX_DENOMINATOR: u128 = 1_000_000;
@@ -98,13 +108,13 @@ impl Quantile {
         Ok(self.choice.error(self.ends.0.abs_diff(self.ends.1) + 1, level)? / self.q.1 as f64)
     }
 
-    /// Releases the quantile of `values`, a NaN being a missing value, which is left out. The values are overwritten.
+    /// Releases the quantile of `values`, a NaN being a missing value, which is left out. Each value is read once.
     ///
     /// The time depends on the values, because they are sorted.
     ///
     /// # Errors
     /// [`Error::Randomness`]; [`Error::Allocation`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
-    pub fn release(&self, values: &mut [f64]) -> Result<f64, Error> {
+    pub fn release(&self, values: &[f64]) -> Result<f64, Error> {
         self.release_with(values, &mut SecureRng::new()?)
     }
 
@@ -112,58 +122,171 @@ impl Quantile {
     ///
     /// # Errors
     /// As for [`Quantile::release`].
-    pub fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [f64], rng: &mut R) -> Result<f64, Error> {
-        let (mut steps, missing) = self.steps(values)?;
-        sort_vartime(&mut steps);
-        let step = self.choose(&steps, missing, rng)?;
+    pub fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &[f64], rng: &mut R) -> Result<f64, Error> {
+        let step = self.choose(&mut self.steps(values)?[..values.len() + 2], self.reach(), rng)?;
         Ok(declassify(Reason::Answer, step) as f64 * self.granularity())
     }
 
-    /// The steps of all values, where a missing value counts as the first end, between the two ends; and the number of
-    /// missing values. The values are overwritten with zeros.
-    fn steps(&self, values: &mut [f64]) -> Result<(Wiped<i64>, i64), Error> {
+    /// The steps of all values between the two ends; a missing value is [`MISSING`]. Others may follow.
+    fn steps(&self, values: &[f64]) -> Result<Wiped<i64>, Error> {
         let bounds = (self.value(self.ends.0), self.value(self.ends.1));
-        let (mut steps, mut missing) = (Wiped::try_new(values.len() + 2)?, 0i64);
-        steps[0] = self.ends.0;
-        steps[values.len() + 1] = self.ends.1;
-        for (values, steps) in values.chunks_mut(BLOCK).zip(steps[1..].chunks_mut(BLOCK)) {
-            missing = missing.wrapping_add(clamp_and_round(values, bounds, self.grid)?);
-            for (value, step) in values.iter_mut().zip(steps) {
-                *step = steps_of(core::mem::take(value), self.grid);
-            }
-        }
-        Ok((steps, missing))
+        let range = kernel::Range { bounds, exponent: self.grid.exponent() };
+        let instructions = crate::instruction_set::current()?;
+        let mut steps = Wiped::try_zeroed(values.len() + 2 + WIDEST)?;
+        for_each_block(values, |first, block| {
+            kernel::steps(instructions, &range, MISSING, block, &mut steps[1 + first..][..block.len()]);
+        });
+        (steps[0], steps[values.len() + 1]) = self.ends;
+        Ok(steps)
     }
 
-    /// Chooses a multiple of the granularity, given the ends and the values between them in order, with so many missing
-    /// values first.
-    fn choose<R: TryCryptoRng + ?Sized>(&self, steps: &[i64], missing: i64, rng: &mut R) -> Result<i64, Error> {
-        let (part, whole) = self.q;
-        let gaps = steps.len() - 1;
-        let rows = (gaps as i64).wrapping_sub(1).wrapping_sub(missing);
-        let target = part.wrapping_mul(rows).wrapping_add(whole.wrapping_mul(missing));
-        let mut runs = Runs::new(gaps + 1)?;
-        let mut lefts = 0u64;
-        for (gap, ends) in steps.windows(2).enumerate() {
-            let excess = whole.wrapping_mul(gap as i64).wrapping_sub(target);
-            lefts = lefts.wrapping_add(mask(excess <= 0) & 1);
-            runs.scores[gap] = -(excess.wrapping_abs() as f64);
-            runs.lengths[gap] = ends[1].wrapping_sub(ends[0]);
+    /// So many gaps on either side of the quantile are looked at one by one: the candidates of all others, which weigh at
+    /// most exp(-b reach / scale) each and are at most 2^53, together weigh less than 2^-64 of the one at the quantile.
+    fn reach(&self) -> i64 {
+        (117.0 * LN_2 * self.choice.scale() / self.q.1 as f64).ceil().min(LARGEST_REACH) as i64 + 1
+    }
+
+    /// Chooses a multiple of the granularity, given the values between the two ends, in any order, of which those that are
+    /// [`MISSING`] are left out. The values are reordered.
+    fn choose<R: TryCryptoRng + ?Sized>(&self, steps: &mut [i64], reach: i64, rng: &mut R) -> Result<i64, Error> {
+        let gaps = self.gaps(steps, reach)?;
+        loop {
+            let (run, step) = gaps.choose(&self.choice, rng)?;
+            // A candidate beyond the gaps that are sorted is proposed with too large a weight.
+            if !declassify(Reason::Selection, gaps.is_coarse(run))
+                || self.is_kept_vartime(&gaps, steps, run, step, rng)?
+            {
+                return Ok(step);
+            }
         }
-        runs.lengths[gaps] = 1; // the value at the quantile, of score 0
-        let (run, place) = self.choice.selection().softmax_of_runs(rng, self.choice.grid(), runs)?;
-        let is_left = mask(run < lefts);
-        let is_value = mask(run == gaps as u64);
-        // A gap on the left begins with its lower end, one on the right follows upon it.
-        let lower = lefts & is_value | run & !is_value;
-        let offset = place.wrapping_add(!is_left & !is_value & 1);
-        let start = steps.iter().zip(0..).fold(0, |found, (step, i)| found | step & mask(i == lower).cast_signed());
-        Ok(start.wrapping_add(offset.cast_signed()))
+    }
+
+    /// Sorts `reach` gaps, and a few more, on either side of the quantile. The gaps beyond them are one run on either side,
+    /// with the score of the nearest.
+    fn gaps(&self, steps: &mut [i64], reach: i64) -> Result<Gaps, Error> {
+        let (part, whole) = self.q;
+        let rows = steps.len() as i64 - 2;
+        let target = self.settle_missing(steps);
+        // The quantile's rank among all rows: that of the target is less by at most two.
+        let middle = (i128::from(part) * i128::from(rows) / i128::from(whole)) as i64;
+        let (first, last) = (middle - (reach + 2), middle + reach);
+        let is_window = rows > last - first;
+        let (first, last) = if is_window { (first.max(0), last.min(rows)) } else { (0, rows) };
+        sort_vartime(steps, first as usize, last as usize + 1);
+        let sorted = &steps[first as usize..=last as usize + 1];
+        let margin = usize::from(is_window);
+        let mut near = Wiped::try_new(sorted.len() + 2 * margin)?;
+        let end = near.len() - 1;
+        (near[0], near[end]) = self.ends;
+        near[margin..][..sorted.len()].copy_from_slice(sorted);
+        Ok(Gaps { steps: near, is_window, first: first - margin as i64, target, whole })
+    }
+
+    /// Puts the missing values at the two ends in the proportion in which the quantile divides the others, so that its
+    /// rank among all rows tells nothing of their number. Returns that rank times the denominator.
+    fn settle_missing(&self, steps: &mut [i64]) -> i64 {
+        let (part, whole) = self.q;
+        let rows = steps.len() as i64 - 2;
+        let values = &mut steps[1..=rows as usize];
+        let missing = values.iter().fold(0u64, |count, &step| count.wrapping_add(mask(step == MISSING) & 1));
+        // At most two less than the proportion: a division would take a time that depends on the number.
+        let share = ((part as u128) << 64) / whole as u128;
+        let low = ((u128::from(missing).wrapping_mul(share)) >> 64) as u64;
+        let mut seen = 0u64;
+        for step in values {
+            let is_missing = mask(*step == MISSING);
+            seen = seen.wrapping_add(is_missing & 1);
+            let is_low = mask(seen <= low).cast_signed();
+            let end = self.ends.0 & is_low | self.ends.1 & !is_low;
+            *step = end & is_missing.cast_signed() | *step & !is_missing.cast_signed();
+        }
+        let present = rows.wrapping_sub(missing.cast_signed());
+        part.wrapping_mul(present).wrapping_add(whole.wrapping_mul(low.cast_signed()))
+    }
+
+    /// Whether a candidate of a coarse run is kept: with the quotient of its weight and that of its proposal. It is called
+    /// with a probability below 2^-64.
+    #[cold]
+    fn is_kept_vartime<R: TryCryptoRng + ?Sized>(
+        &self,
+        gaps: &Gaps,
+        steps: &[i64],
+        run: u64,
+        step: i64,
+        rng: &mut R,
+    ) -> Result<bool, Error> {
+        let proposed = gaps.score(run as i64);
+        self.choice.selection().keeps(rng, self.choice.grid(), gaps.score_vartime(steps, run, step), proposed)
     }
 
     /// The value of so many steps.
     fn value(&self, steps: i64) -> f64 {
         steps as f64 * self.granularity()
+    }
+}
+
+/// Runs of candidates of one score: values in order, and the gaps between neighbours.
+struct Gaps {
+    steps: Wiped<i64>,
+    /// Whether the first and the last gap are all those beyond the others.
+    is_window: bool,
+    /// The number of values below the first gap.
+    first: i64,
+    /// The rank of the quantile times `whole`, the denominator.
+    target: i64,
+    whole: i64,
+}
+
+impl Gaps {
+    /// Whether candidates of a run have scores of their own, which are not above that of the run.
+    fn is_coarse(&self, run: u64) -> bool {
+        let is_outer = mask(run == 0) | mask(run == self.steps.len() as u64 - 2);
+        self.is_window & (is_outer != 0)
+    }
+
+    /// The score of a run, times the denominator.
+    fn score(&self, run: i64) -> f64 {
+        -(self.whole.wrapping_mul(self.first.wrapping_add(run)).wrapping_sub(self.target).wrapping_abs() as f64)
+    }
+
+    /// The score that a candidate of a coarse run has by itself, among all values in any order.
+    fn score_vartime(&self, steps: &[i64], run: u64, step: i64) -> f64 {
+        let values = &steps[1..steps.len() - 1];
+        let before = values.iter().filter(|&&value| value < step || run == 0 && value == step).count();
+        self.score(before as i64 - self.first)
+    }
+
+    /// The runs, the last of which is the value at the quantile, and how many are on the left.
+    fn runs(&self) -> Result<(Runs, u64), Error> {
+        let gaps = self.steps.len() - 1;
+        let mut runs = Runs::new(gaps + 1)?;
+        let mut lefts = 0u64;
+        for ((run, ends), gap) in self.steps.windows(2).enumerate().zip(self.first..) {
+            lefts = lefts.wrapping_add(mask(self.whole.wrapping_mul(gap) <= self.target) & 1);
+            runs.scores[run] = self.score(run as i64);
+            runs.lengths[run] = ends[1].wrapping_sub(ends[0]);
+        }
+        runs.lengths[gaps] = 1;
+        Ok((runs, lefts))
+    }
+
+    /// The candidate at a place of a run.
+    fn candidate(&self, lefts: u64, run: u64, place: u64) -> i64 {
+        let is_left = mask(run < lefts);
+        let is_value = mask(run == self.steps.len() as u64 - 1);
+        // A gap on the left begins with its lower end, one on the right follows upon it.
+        let lower = lefts & is_value | run & !is_value;
+        let offset = place.wrapping_add(!is_left & !is_value & 1);
+        let numbered = self.steps.iter().zip(0..);
+        let start = numbered.fold(0, |found, (step, i)| found | step & mask(i == lower).cast_signed());
+        start.wrapping_add(offset.cast_signed())
+    }
+
+    /// Chooses a run, and a candidate of it.
+    fn choose<R: TryCryptoRng + ?Sized>(&self, choice: &Selector, rng: &mut R) -> Result<(u64, i64), Error> {
+        let (runs, lefts) = self.runs()?;
+        let (run, place) = choice.selection().softmax_of_runs(rng, choice.grid(), runs)?;
+        Ok((run, self.candidate(lefts, run, place)))
     }
 }
 
@@ -173,12 +296,20 @@ fn ceil_steps(x: f64, grid: Grid) -> i64 {
     if x > 0.0 { steps.max(1) } else { steps }
 }
 
-/// Sorts the values, in a time that depends on them.
-fn sort_vartime(steps: &mut [i64]) {
+/// Reorders the values so that those from `first` to `last`, both included, are where they would be if all were in order,
+/// in a time that depends on the values. The first and the last value of all are where they belong.
+fn sort_vartime(steps: &mut [i64], first: usize, last: usize) {
     for step in &mut *steps {
         *step = declassify(Reason::Sorting, *step);
     }
-    steps.sort_unstable();
+    let end = steps.len() - 1;
+    if last < end {
+        steps[1..end].select_nth_unstable(last - 1);
+    }
+    if first > 0 {
+        steps[1..=last.min(end - 1)].select_nth_unstable(first - 1);
+    }
+    steps[first..=last].sort_unstable();
     poison(steps);
 }
 
@@ -210,7 +341,7 @@ mod tests {
                 for (part, whole) in [(1, 2), (1, 10), (999_999, 1_000_000)] {
                     let quantile = quantile((part, whole), (-1.0, upper), None).unwrap();
                     let q = part as f64 / whole as f64;
-                    let released = quantile.release_with(&mut values.clone(), &mut rng).unwrap();
+                    let released = quantile.release_with(values, &mut rng).unwrap();
                     assert!((-1.0..=upper).contains(&released) && released % quantile.granularity() == 0.0);
                     let clamped: Vec<f64> = values.iter().map(|value| value.max(-1.0).min(upper)).collect();
                     let clamped: Vec<f64> =
@@ -222,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_overwritten_and_candidates_lie_within_the_bounds() {
+    fn candidates_lie_within_the_bounds() {
         for (bounds, granularity, ends) in [
             ((0.0, 100.0), None, (0, 100 << 45)),
             ((0.3, 2.6), Some(1.0), (1, 2)),
@@ -231,10 +362,83 @@ mod tests {
         ] {
             let quantile = quantile((1, 3), bounds, granularity).unwrap();
             assert_eq!(quantile.ends, ends, "{bounds:?}");
-            let mut values = [1.0, f64::NAN, -1e308, 0.5];
-            quantile.release(&mut values).unwrap();
-            assert_eq!(values, [0.0; 4]);
+            quantile.release(&[1.0, f64::NAN, -1e308, 0.5]).unwrap();
         }
+    }
+
+    /// A column with ties, missing values and values at the bounds, which are 0 and 15.
+    const COLUMN: [f64; 18] = {
+        const NAN: f64 = f64::NAN;
+        [3.0, 9.0, 3.0, NAN, 0.0, 12.0, 7.0, 3.0, 11.0, NAN, 1.0, 5.0, 9.5, 15.0, 2.0, NAN, 8.0, 20.0]
+    };
+
+    /// The score of each candidate from 0 to 15 by its definition.
+    fn scores(quantile: &Quantile, column: &[f64]) -> Vec<i64> {
+        let (a, b) = quantile.q;
+        let present = column.iter().filter(|x| !x.is_nan()).map(|x| (x.clamp(0.0, 15.0) + 0.5) as i64);
+        let present: Vec<i64> = present.collect();
+        let count = |is_counted: &dyn Fn(i64) -> bool| present.iter().filter(|&&x| is_counted(x)).count() as i64;
+        let target = a * present.len() as i64;
+        (0..=15).map(|c| -(b * count(&|x| x < c) - target).max(target - b * count(&|x| x <= c)).max(0)).collect()
+    }
+
+    /// Every candidate is proposed in one run, and the score with which it is proposed and kept is that of the definition,
+    /// exactly: for ties, values at the bounds, missing values, and few gaps or all of them.
+    #[test]
+    fn the_law_is_the_same_however_few_gaps_are_sorted() {
+        let ends = [0.0, 15.0, f64::NAN, 15.0, 0.0, f64::NAN, f64::NAN, 0.0];
+        for column in [&COLUMN[..], &COLUMN[..7], &ends, &[f64::NAN; 9], &[4.0; 11], &[]] {
+            for (part, whole) in [(1, 2), (1, 10), (97, 100), (2, 3), (1, 1_000_000), (999_999, 1_000_000)] {
+                let quantile = quantile((part, whole), (0.0, 15.0), Some(1.0)).unwrap();
+                for reach in [1, 2, 4, 1000] {
+                    let mut steps = quantile.steps(column).unwrap();
+                    let steps = &mut steps[..column.len() + 2];
+                    let gaps = quantile.gaps(steps, reach).unwrap();
+                    assert_eq!(gaps.is_window, column.len() as i64 > 2 * reach + 2);
+                    let (runs, lefts) = gaps.runs().unwrap();
+                    let mut found = [None; 16];
+                    for (run, &length) in (0u64..).zip(&*runs.lengths) {
+                        for place in 0..length.cast_unsigned() {
+                            let candidate = gaps.candidate(lefts, run, place);
+                            let mut score = runs.scores[run as usize];
+                            if gaps.is_coarse(run) {
+                                let proposed = score;
+                                score = gaps.score_vartime(steps, run, candidate);
+                                assert!(score <= proposed && proposed <= -(whole as f64 * reach as f64));
+                            }
+                            assert!(found[candidate as usize].replace(score as i64).is_none());
+                        }
+                    }
+                    let expected: Vec<_> = scores(&quantile, column).into_iter().map(Some).collect();
+                    assert_eq!(&found[..], expected, "{column:?} {part}/{whole} {reach}");
+                }
+            }
+        }
+    }
+
+    /// What is released has that law, and not the law of the proposals.
+    #[test]
+    fn candidates_beyond_the_sorted_gaps_are_thinned() {
+        let q = Ratio::new(1, 2).unwrap();
+        let quantile = Quantile::new(q, (0.0, 15.0), 0.3, Relation::AddRemove, Some(1.0)).unwrap();
+        let steps = || quantile.steps(&COLUMN).unwrap();
+        let (mut rng, mut counts) = (SeededRng::new(11).unwrap(), [0u32; 16]);
+        for _ in 0..20_000 {
+            let step = quantile.choose(&mut steps()[..COLUMN.len() + 2], 1, &mut rng).unwrap();
+            counts[step as usize] += 1;
+        }
+        let chi_square = |scores: &[f64]| {
+            let weights: Vec<f64> = scores.iter().map(|score| (score / quantile.choice.scale()).exp()).collect();
+            let unit = 20_000.0 / weights.iter().sum::<f64>();
+            let off = |(&count, weight): (&u32, &f64)| (f64::from(count) - unit * weight).powi(2) / (unit * weight);
+            counts.iter().zip(&weights).map(off).sum::<f64>()
+        };
+        let scores: Vec<f64> = scores(&quantile, &COLUMN).into_iter().map(|score| score as f64).collect();
+        let gaps = quantile.gaps(&mut steps()[..COLUMN.len() + 2], 1).unwrap();
+        let lowest = gaps.score(0).min(gaps.score(gaps.steps.len() as i64 - 2));
+        let unthinned: Vec<f64> = scores.iter().map(|score| score.max(lowest)).collect();
+        let (found, planted) = (chi_square(&scores), chi_square(&unthinned));
+        assert!(found < 73.0 && planted > 200.0, "{found} {planted}"); // 15 degrees of freedom: 1e-9
     }
 
     #[test]
@@ -255,6 +459,6 @@ mod tests {
         );
         let median = quantile((1, 2), (0.0, 1.0), None).unwrap();
         assert!(median.rank_error(1.0).unwrap_err().to_string().starts_with("level must be between 0 and 1"));
-        assert!(matches!(median.release_with(&mut [0.5], &mut ScriptedRng::new([])), Err(Error::Randomness(_))));
+        assert!(matches!(median.release_with(&[0.5], &mut ScriptedRng::new([])), Err(Error::Randomness(_))));
     }
 }

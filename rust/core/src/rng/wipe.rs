@@ -2,7 +2,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-use dpnoise_kernels::memory::room;
+use dpnoise_kernels::memory::{Zero, room, zeroed};
 use zeroize::optimization_barrier;
 
 use crate::error::Error;
@@ -48,6 +48,17 @@ impl<T: Copy + Default> Wiped<T> {
         let mut items = room(length)?;
         items.resize(length, T::default());
         Ok(Self(items))
+    }
+
+    /// Zeros, of a length that comes from outside: large memory comes from the system with zeros in it.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub(crate) fn try_zeroed(length: usize) -> Result<Self, Error>
+    where
+        T: Zero,
+    {
+        Ok(Self(zeroed(length)?))
     }
 
     /// A copy of `items`, whose number comes from outside.

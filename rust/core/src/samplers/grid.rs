@@ -52,7 +52,7 @@ impl Grid {
     }
 
     /// The granularity's binary logarithm.
-    pub(super) fn exponent(self) -> i32 {
+    pub(crate) fn exponent(self) -> i32 {
         self.exponent
     }
 

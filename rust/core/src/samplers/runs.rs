@@ -109,6 +109,11 @@ impl Runs {
     }
 }
 
+/// How many steps a score is below 0, as runs are weighed by it.
+pub(super) fn depth_of(grid: Grid, score: f64) -> Result<i64, Error> {
+    Ok(grid.steps_between(&score, &0.0)?.min(LOWEST))
+}
+
 /// By how much the score of a run is raised, in steps, when its length doubles: b ln 2.
 fn raise_of_doubling(scale: Scale) -> f64 {
     core::f64::consts::LN_2 * scale.ratio().to_f64()

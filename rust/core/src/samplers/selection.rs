@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::candidates::{Candidates, Found, Place, fetch_bits};
 use super::grid::Grid;
 use super::peeling::Peeling;
-use super::runs::Runs;
+use super::runs::{Runs, depth_of};
 use super::uniform::uniform_below;
 use super::weighing::{Outcome, Proposal, Share, Weighing, Workspace, attempts};
 use crate::error::Error;
@@ -99,6 +99,21 @@ impl Selection {
         runs: Runs,
     ) -> Result<(u64, u64), Error> {
         runs.choose(rng, grid, &self.0)
+    }
+
+    /// Draws a coin that shows heads with probability exp((score - above) / scale), for scores of [`Runs`] the first of
+    /// which is not the larger one.
+    ///
+    /// # Errors
+    /// As for [`Selection::softmax_of_runs`].
+    pub(crate) fn keeps<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        grid: Grid,
+        score: f64,
+        above: f64,
+    ) -> Result<bool, Error> {
+        self.0.keeps(rng, depth_of(grid, score)?.wrapping_sub(depth_of(grid, above)?))
     }
 
     /// Chooses uniformly among the candidates whose coins show heads, which they do with probability exp(-depth /

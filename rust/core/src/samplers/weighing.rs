@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::candidates::Candidates;
 use super::density::{Law, Shape};
-use super::refine::is_below;
+use super::refine::{bernoulli, is_below};
 use crate::error::Error;
 use crate::params::Scale;
 use crate::rng::Wiped;
@@ -57,6 +57,11 @@ impl Weighing {
             (Interval::exact(weight), density.times(&Interval::exact(part(proposal.share.sum, SUM_BITS))))
         })?;
         Ok(mask(accepted) & proposal.exists != 0)
+    }
+
+    /// Draws a coin that shows heads with probability exp(-depth / scale), exactly.
+    pub(super) fn keeps<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, depth: i64) -> Result<bool, Error> {
+        bernoulli(rng, |constants| self.law.density(constants).at(depth.cast_unsigned(), constants))
     }
 
     /// Computes the depths of scores below `best`, and their weights.

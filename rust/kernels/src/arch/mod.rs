@@ -14,6 +14,7 @@
 //! | [`grid`] | integer noise on real numbers |
 //! | [`saturating`] | integer noise on integers |
 //! | [`clipping`] | squares, scaling and exact addition of clipped gradients |
+//! | [`columns`] | sums and counts of a column, and its values in steps |
 //! | [`correlation`] | a step of correlated noise |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
@@ -33,6 +34,7 @@ pub mod candidates;
 pub mod chacha;
 pub mod chacha_keys;
 pub mod clipping;
+pub mod columns;
 pub mod correlation;
 mod exp2;
 pub mod fork;

@@ -1,0 +1,231 @@
+//! Passes over a column of doubles, of which a NaN is a missing value: sums of the values and of their squares in steps of
+//! a grid, the steps themselves, and counts of the values in bins. Each value is read once.
+#![allow(unsafe_code, reason = "functions compiled for one instruction set")]
+
+use super::grid::{half_up, pick};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Vectors};
+use crate::arith::power_of_two;
+
+/// The most values of a block: as many, of at most 2^52 steps each, add up to less than 2^63.
+pub const BLOCK: usize = 1 << 10;
+
+/// The number of values of a block is a multiple of this. No vector has more lanes.
+pub const WIDEST: usize = 8;
+
+/// The bounds that values are clamped to, and the grid of granularity 2^exponent that they are rounded to, half up. The
+/// bounds are at most 2^52 steps in magnitude.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    /// The smallest and the largest value.
+    pub bounds: (f64, f64),
+    /// The binary logarithm of the granularity.
+    pub exponent: i32,
+}
+
+/// What is added up of a value x: its distance d = x - `middle`, rounded to `distances`' grid; on request also
+/// r^2 - `centre`, where r = (d + `half`) - `half`, clamped to `squares` and rounded to its grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// The bounds of x, and the grid of d, which is at most 2^52 steps in magnitude.
+    pub distances: Range,
+    /// What is subtracted from x.
+    pub middle: f64,
+    /// The largest magnitude of d.
+    pub half: f64,
+    /// What is subtracted from squares.
+    pub centre: f64,
+    /// The bounds and the grid of what is left of them.
+    pub squares: Range,
+}
+
+/// Sums in steps over the values that are not missing, and the number of those that are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// The sum of the distances.
+    pub distances: i64,
+    /// The sum of the shifted squares, or 0 if they were not requested.
+    pub squares: i64,
+    /// The number of missing values.
+    pub missing: i64,
+}
+
+/// The sums over a block, with those of squares if `squared`.
+///
+/// # Panics
+/// When the number of values is above [`BLOCK`], or no multiple of [`WIDEST`].
+#[must_use]
+pub fn sums(instructions: InstructionSet, moments: &Moments, squared: bool, values: &[f64]) -> Sums {
+    check(values);
+    let mut found = Sums::default();
+    let sums = &mut found;
+    dispatch!(instructions, sums_lanes(moments: &Moments, squared: bool, values: &[f64], sums: &mut Sums));
+    found
+}
+
+/// Sets each of `steps` to the steps of a value, and to `missing` where it is missing.
+///
+/// # Panics
+/// As for [`sums`]; when there are not as many steps as values.
+pub fn steps(instructions: InstructionSet, range: &Range, missing: i64, values: &[f64], steps: &mut [i64]) {
+    check(values);
+    assert_eq!(values.len(), steps.len());
+    dispatch!(instructions, steps_lanes(range: &Range, missing: i64, values: &[f64], steps: &mut [i64]));
+}
+
+/// Adds to each of `counts` the number of values above the edge in its place. No edge is a NaN.
+///
+/// # Panics
+/// As for [`sums`]; when there are not as many counts as edges.
+pub fn count_above(instructions: InstructionSet, edges: &[f64], values: &[f64], counts: &mut [i64]) {
+    check(values);
+    assert_eq!(edges.len(), counts.len());
+    dispatch!(instructions, count_lanes(edges: &[f64], values: &[f64], counts: &mut [i64]));
+}
+
+fn check(values: &[f64]) {
+    assert!(values.len() <= BLOCK && values.len().is_multiple_of(WIDEST));
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn sums_lanes<S: Vectors>(moments: &Moments, squared: bool, values: &[f64], sums: &mut Sums) {
+    // SAFETY: passed on from the caller; every slice has at least N items.
+    unsafe {
+        let mut lanes = [S::U64::splat(0); 3];
+        for first in (0..values.len()).step_by(S::U64::N) {
+            add_vector::<S::U64>(moments, squared, &values[first..], &mut lanes);
+        }
+        let [distances, squares, missing] = lanes;
+        *sums = Sums { distances: total(distances), squares: total(squares), missing: total(missing) };
+    }
+}
+
+/// Adds a vector of values to the sums of [`Sums`], lane by lane.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_vector<V: Lanes64>(moments: &Moments, squared: bool, values: &[f64], sums: &mut [V; 3]) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let zero = V::splat(0);
+        let (x, is_missing) = clamped::<V>(&moments.distances, V::load_f64(values));
+        let distance = V::sub_f64(x, V::splat_f64(moments.middle));
+        let steps = steps_of::<V>(moments.distances.exponent, distance);
+        sums[0] = sums[0].add(zero.select(steps, is_missing));
+        if squared {
+            let half = V::splat_f64(moments.half);
+            let rounded = V::sub_f64(V::add_f64(distance, half), half);
+            let shifted = V::sub_f64(V::mul_f64(rounded, rounded), V::splat_f64(moments.centre));
+            let steps = steps_of::<V>(moments.squares.exponent, clamped::<V>(&moments.squares, shifted).0);
+            sums[1] = sums[1].add(zero.select(steps, is_missing));
+        }
+        sums[2] = sums[2].add(V::splat(1).select(zero, is_missing));
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn steps_lanes<S: Vectors>(range: &Range, missing: i64, values: &[f64], steps: &mut [i64]) {
+    for first in (0..values.len()).step_by(S::U64::N) {
+        // SAFETY: passed on from the caller; every slice has at least N items.
+        unsafe {
+            let (x, is_missing) = clamped::<S::U64>(range, S::U64::load_f64(&values[first..]));
+            let found = steps_of::<S::U64>(range.exponent, x);
+            S::U64::splat(missing.cast_unsigned()).select(found, is_missing).store(&mut steps[first..]);
+        }
+    }
+}
+
+/// So many edges are compared with each value while it is in a register.
+const EDGES: usize = 4;
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn count_lanes<S: Vectors>(edges: &[f64], values: &[f64], counts: &mut [i64]) {
+    for (edges, counts) in edges.chunks(EDGES).zip(counts.chunks_mut(EDGES)) {
+        // SAFETY: passed on from the caller; every slice has at least N items.
+        unsafe {
+            let (mut bounds, mut sums) = ([S::U64::splat_f64(f64::INFINITY); EDGES], [S::U64::splat(0); EDGES]);
+            for (bound, &edge) in bounds.iter_mut().zip(edges) {
+                *bound = S::U64::splat_f64(edge);
+            }
+            for first in (0..values.len()).step_by(S::U64::N) {
+                add_above::<S::U64>(&bounds, &values[first..], &mut sums);
+            }
+            for (count, &sum) in counts.iter_mut().zip(&sums) {
+                *count = count.wrapping_add(total(sum));
+            }
+        }
+    }
+}
+
+/// Adds the values above each of the bounds, lane by lane.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_above<V: Lanes64>(bounds: &[V::F64; EDGES], values: &[f64], sums: &mut [V; EDGES]) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let x = V::load_f64(values);
+        for (sum, &bound) in sums.iter_mut().zip(bounds) {
+            *sum = sum.add(V::splat(1).select(V::splat(0), V::less_than_f64(bound, x)));
+        }
+    }
+}
+
+/// The values, clamped to the bounds, and whether they are missing; those that are become the upper bound.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn clamped<V: Lanes64>(range: &Range, x: V::F64) -> (V::F64, V::Mask) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let (lower, upper) = (V::splat_f64(range.bounds.0), V::splat_f64(range.bounds.1));
+        let magnitude = V::bitcast_u64(x).and(V::splat(u64::MAX >> 1));
+        let is_missing = V::splat(f64::INFINITY.to_bits()).less_than(magnitude);
+        (V::min_f64(pick::<V>(lower, x, V::less_than_f64(x, lower)), upper), is_missing)
+    }
+}
+
+/// The number of steps of 2^exponent nearest to each double, half up; it is at most 2^52 in magnitude.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn steps_of<V: Lanes64>(exponent: i32, x: V::F64) -> V {
+    // 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
+    // bits of the sum. So the number is halved first, and the rest added.
+    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+    // SAFETY: passed on from the caller.
+    unsafe {
+        // Subnormal numbers take longer, and round to 0.
+        let magnitude = V::bitcast_u64(x).and(V::splat(u64::MAX >> 1));
+        let is_tiny = magnitude.less_than(V::splat(power_of_two(exponent - 2).to_bits()));
+        let x = pick::<V>(V::splat_f64(0.0), x, is_tiny);
+        let half = V::mul_f64(half_up::<V>(V::mul_f64(x, V::splat_f64(power_of_two(-exponent)))), V::splat_f64(0.5));
+        let (rounder, small) = (V::splat_f64(ROUNDER), V::splat_f64(0.5 * ROUNDER));
+        let whole = V::add_f64(half, rounder);
+        let rest = V::sub_f64(half, V::sub_f64(whole, rounder)); // -1/2, 0 or 1/2
+        let halves = V::bitcast_u64(V::add_f64(rest, small)).sub(V::bitcast_u64(small));
+        V::bitcast_u64(whole).sub(V::bitcast_u64(rounder)).shl(1).add(halves)
+    }
+}
+
+/// The sum of all lanes.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn total<V: Lanes64>(v: V) -> i64 {
+    let mut lanes = [0; WIDEST];
+    // SAFETY: passed on from the caller.
+    unsafe { v.store(&mut lanes) };
+    lanes.iter().fold(0, |sum: i64, &lane| sum.wrapping_add(lane))
+}
