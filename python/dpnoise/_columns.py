@@ -38,6 +38,9 @@ _MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
 _KINDS: Final[dict[str, Any]] = {"texts": str, "bytes": bytes, "booleans": (bool, np.bool_), "numbers": numbers.Real}
 
+# Native code reads these as they are.
+_READ: Final = (np.float64, np.float32, np.int64)
+
 _BUILT_IN: Final = frozenset((int, float, bool, str, bytes, Fraction))
 
 
@@ -135,6 +138,13 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
             return np.fromiter(map(to_float, array), np.float64, len(array))
     raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
+
+
+def readable(column: Any, name: str = "column") -> NDArray[Any]:
+    """Return a column of numbers for native code that reads each once: as it is, or a copy as of `floats`."""
+    array = column_of(column, name)
+    is_read = array.dtype in _READ and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
+    return array if is_read else floats(array, name)
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:

@@ -482,7 +482,8 @@ def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None
 def test_the_numbers_of_the_user_are_shown_and_no_part_of_them(query: Any, bounds: Any, epsilon: float) -> None:
     with pytest.raises(ParameterError) as caught:
         query(bounds=bounds, epsilon=epsilon)
-    assert str(caught.value).endswith(f"2**40 (the bounds are {bounds}), got {epsilon!r}")
+    shown = repr(tuple(map(float, bounds))).replace("e+", "e")
+    assert str(caught.value).endswith(f"2**40 (the bounds are {shown}), got {epsilon!r}")
     assert str(caught.value).startswith("epsilon must be such that, shared by the sums and the count, the noise of ")
 
 

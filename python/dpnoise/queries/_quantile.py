@@ -133,7 +133,7 @@ class Quantile(Query):
         float
             The chosen candidate, in the values' unit.
         """
-        return self._native.release(_columns.floats(column), rng)
+        return self._native.release(_columns.readable(column), rng)
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)

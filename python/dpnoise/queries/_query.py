@@ -23,6 +23,10 @@ class Query(Mechanism):
         """The neighbouring relation, "add/remove" or "substitute"."""
         return self._relation
 
+    def _threads(self, threads: int | None) -> int | None:
+        """Return the threads of a call: one by default where the number of rows is private."""
+        return 1 if threads is None and self._relation == "add/remove" else threads
+
     def _held(self, x: Any) -> Any:
         return held_column(x, "column")
 

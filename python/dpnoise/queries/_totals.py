@@ -161,8 +161,7 @@ class Sum(Query):
         float
             The noisy sum, in the values' unit.
         """
-        shared = 1 if threads is None and self._relation == "add/remove" else threads
-        return self._native.release(_columns.floats(column), shared, rng)
+        return self._native.release(_columns.readable(column), self._threads(threads), rng)
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))

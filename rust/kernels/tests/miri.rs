@@ -9,6 +9,7 @@ use dpnoise_kernels::arch::aes::{self, Aes};
 use dpnoise_kernels::arch::alias::{self, DIGIT_BYTES, DIGITS, Digit, Drawn, NUMBERS, Table};
 use dpnoise_kernels::arch::candidates::{self, COLUMNS};
 use dpnoise_kernels::arch::clipping::{self, LANES, ROWS, Real};
+use dpnoise_kernels::arch::columns::{self, Moments, Range};
 use dpnoise_kernels::arch::correlation::{self, TILE};
 use dpnoise_kernels::arch::grid::{self, Reach};
 use dpnoise_kernels::arch::hashing::{self, Walks};
@@ -182,6 +183,21 @@ fn sums_of_noise_agree() {
         let (mut sums, mut noise): ([i64; TILE], [i64; TILE]) = ([1; TILE], from_fn(|i| i as i64));
         correlation::subtract_weighted(set, &tile, &[3, 4000], &mut sums, &mut noise);
         (sums, noise)
+    });
+}
+
+#[test]
+fn columns_agree() {
+    let mut values: Vec<f64> = (0..24).map(|i| spread(i) as i32 as f64 / 1e9).collect();
+    values[5] = f64::NAN;
+    let range = Range::new((-1.0, 1.5), -40);
+    let moments = Moments { distances: range, middle: 0.25, half: 1.25, centre: 0.78125, squares: range };
+    agree_up_to_avx2(|set| [false, true].map(|squared| columns::sums(set, &moments, squared, &values)));
+    agree_up_to_avx2(|set| {
+        let (mut steps, mut counts) = ([0; 24], [0; 5]);
+        columns::steps(set, &range, i64::MIN, &values, &mut steps);
+        columns::count_above(set, &[-1.0, -0.5, 0.0, 0.5, 1.0], &values, &mut counts);
+        (steps, counts)
     });
 }
 

@@ -1,8 +1,8 @@
 //! NumPy arrays as slices, one rule for all functions.
 //! Arrays must be C-contiguous: the crate numpy would also give slices of Fortran-contiguous arrays.
 //! Private input is copied before the GIL is released, so that no other Python code can change it during the work.
-//! Gradients are not copied, since that would take longer than the work; the caller must not change them during the
-//! call. Arrays without secrets are used in place: `out`, to which only finished noise or reports are written, and
+//! Gradients and columns of numbers are not copied, since that would take longer than the work; the caller must not
+//! change them during the call. Of a column each value is read once, so that a row that changes counts as one value, whichever. Arrays without secrets are used in place: `out`, to which only finished noise or reports are written, and
 //! reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
 use dpnoise_core::Error;

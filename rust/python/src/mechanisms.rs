@@ -1,8 +1,10 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Noise, Number, Values};
+use dpnoise_core::Error;
+use dpnoise_core::mechanisms::{self, Column, Noise, Number, Values};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SecureRng;
+use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,6 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::arguments::{self, Value};
 use crate::errors::to_py;
+use crate::hazmat::TestRng;
 use crate::numbers::{optional, real, real_down};
 use crate::runtime::Threads;
 use crate::samplers::Dtype;
@@ -136,6 +139,50 @@ impl Additive {
         }
         .map_err(to_py)
     }
+
+    /// Releases how many of `values` are in each of the bins between `edges`.
+    #[pyo3(signature = (edges, values, threads, rng=None))]
+    #[allow(unused_variables, reason = "threads are checked, and reading takes longer than counting")]
+    fn release_bins(
+        &self,
+        edges: Vec<f64>,
+        values: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<i64>> {
+        let Noise::DiscreteLaplace(laplace) = &self.0 else {
+            return Err(misfit());
+        };
+        of_column(
+            values,
+            rng,
+            |column, rng| laplace.release_bins_with(&edges, column, rng),
+            |column| laplace.release_bins(&edges, column),
+        )
+    }
+}
+
+/// A release of a column, which is read in place: with the randomness that was given, or without the GIL.
+pub(crate) fn of_column<T: Send>(
+    values: &Bound<'_, PyAny>,
+    rng: Option<&Bound<'_, PyAny>>,
+    release_with: impl FnOnce(Column<'_>, &mut TestRng) -> Result<T, Error>,
+    release: impl Send + FnOnce(Column<'_>) -> Result<T, Error>,
+) -> PyResult<T> {
+    fn read<'py, E: Element>(values: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, E>> {
+        buffers::readable::<E>(values, "column", "float64, float32 or int64")
+    }
+    let run = |column: Column<'_>| match hazmat::given(rng)? {
+        Some(mut rng) => release_with(column, &mut rng).map_err(to_py),
+        None => runtime::detached(values.py(), || release(column)),
+    };
+    if values.cast::<PyArrayDyn<i64>>().is_ok() {
+        run(buffers::slice(&read::<i64>(values)?, "column")?.into())
+    } else if values.cast::<PyArrayDyn<f32>>().is_ok() {
+        run(buffers::slice(&read::<f32>(values)?, "column")?.into())
+    } else {
+        run(buffers::slice(&read::<f64>(values)?, "column")?.into())
+    }
 }
 
 fn release_one<T: Number>(noise: &Noise, value: T, rng: Option<&Bound<'_, PyAny>>) -> PyResult<T>
@@ -227,21 +274,69 @@ impl Sum {
         self.0.error(real(level, "level")?).map_err(to_py)
     }
 
-    /// Overwrites `values`.
     #[pyo3(signature = (values, threads, rng=None))]
     fn release(&self, values: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let threads = threads.get();
-        let mut array = buffers::writable::<f64>(values, "column", "float64")?;
-        let column = buffers::elements(&mut array, "column")?;
-        match hazmat::given(rng)? {
-            Some(mut rng) => self.0.release_with(column, threads, &mut *rng).map_err(to_py),
-            None => runtime::detached(values.py(), || self.0.release(column, threads)),
-        }
+        of_column(
+            values,
+            rng,
+            |column, rng| self.0.release_with(column, threads, rng),
+            |column| self.0.release(column, threads),
+        )
+    }
+}
+
+/// The mean or the variance of a column whose values are clamped.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct Moment(mechanisms::Moment);
+
+#[pymethods]
+impl Moment {
+    #[new]
+    #[pyo3(signature = (*, squared, lower, upper, epsilon, relation))]
+    fn new(
+        squared: bool,
+        lower: &Bound<'_, PyAny>,
+        upper: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        relation: &str,
+    ) -> PyResult<Self> {
+        let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
+        let epsilon = real_down(epsilon, "epsilon")?;
+        let relation = Relation::from_name(relation).map_err(to_py)?;
+        let new = if squared { mechanisms::Moment::variance } else { mechanisms::Moment::mean };
+        new(bounds, epsilon, relation).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    fn error(&self, rows: u64, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.error(rows, real(level, "level")?).map_err(to_py)
+    }
+
+    #[pyo3(signature = (values, threads, rng=None))]
+    fn release(&self, values: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        let threads = threads.get();
+        of_column(
+            values,
+            rng,
+            |column, rng| self.0.release_with(column, threads, rng),
+            |column| self.0.release(column, threads),
+        )
     }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sum>()?;
+    module.add_class::<Moment>()?;
     module.add_class::<Additive>()?;
     module.add_function(wrap_pyfunction!(noise_examples, module)?)
 }

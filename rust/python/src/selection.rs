@@ -13,6 +13,7 @@ use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use crate::errors::to_py;
+use crate::mechanisms::of_column;
 use crate::numbers::{integer, optional, real, real_down, real_up};
 use crate::{buffers, hazmat, runtime};
 
@@ -169,15 +170,9 @@ impl Quantile {
         self.0.rank_error(real(level, "level")?).map_err(to_py)
     }
 
-    /// Overwrites `values`.
     #[pyo3(signature = (values, rng=None))]
     fn release(&self, values: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
-        let mut array = buffers::writable::<f64>(values, "column", "float64")?;
-        let column = buffers::elements(&mut array, "column")?;
-        match hazmat::given(rng)? {
-            Some(mut rng) => self.0.release_with(column, &mut *rng).map_err(to_py),
-            None => runtime::detached(values.py(), || self.0.release(column)),
-        }
+        of_column(values, rng, |column, rng| self.0.release_with(column, rng), |column| self.0.release(column))
     }
 }
 

@@ -1,22 +1,92 @@
-//! Columns of doubles, block by block. A NaN is a missing value.
-
-use core::iter::zip;
+//! Columns of numbers, block by block.
 
 use dpnoise_kernels::arch::columns::{BLOCK, WIDEST};
 
 use crate::rng::Wiped;
 
-/// Calls `each` with the index of the first value of a block, and with the values of the block, each of which is read
-/// once. The last block is filled up to a whole number of vectors with missing values; returns how many these are.
-pub(super) fn for_each_block(values: &[f64], mut each: impl FnMut(usize, &[f64])) -> usize {
-    let rest = values.len() % BLOCK;
-    let (blocks, last) = values.split_at(values.len() - rest);
-    for (block, first) in zip(blocks.chunks_exact(BLOCK), (0..).step_by(BLOCK)) {
-        each(first, block);
+/// The numbers of a column, each of which is read once, and is rounded to the nearest double. A NaN is a missing value.
+#[derive(Clone, Copy, Debug)]
+pub enum Column<'a> {
+    /// Doubles.
+    F64(&'a [f64]),
+    /// Singles.
+    F32(&'a [f32]),
+    /// Integers.
+    I64(&'a [i64]),
+}
+
+macro_rules! from_numbers {
+    ($($type:ty: $variant:ident),*) => {
+        $(
+            impl<'a> From<&'a [$type]> for Column<'a> {
+                fn from(values: &'a [$type]) -> Self {
+                    Self::$variant(values)
+                }
+            }
+
+            impl<'a, const N: usize> From<&'a [$type; N]> for Column<'a> {
+                fn from(values: &'a [$type; N]) -> Self {
+                    Self::$variant(values)
+                }
+            }
+
+            impl<'a> From<&'a Vec<$type>> for Column<'a> {
+                fn from(values: &'a Vec<$type>) -> Self {
+                    Self::$variant(values)
+                }
+            }
+        )*
+    };
+}
+
+from_numbers!(f64: F64, f32: F32, i64: I64);
+
+impl Column<'_> {
+    /// The number of values, missing ones included.
+    pub(super) fn len(self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::F32(values) => values.len(),
+            Self::I64(values) => values.len(),
+        }
     }
-    let mut filled = Wiped::new(rest.next_multiple_of(WIDEST));
-    filled[..rest].copy_from_slice(last);
-    filled[rest..].fill(f64::NAN);
-    each(blocks.len(), &filled);
-    filled.len() - rest
+
+    /// So many values and the others.
+    pub(super) fn split_at(self, length: usize) -> (Self, Self) {
+        match self {
+            Self::F64(values) => split(values, length, Self::F64),
+            Self::F32(values) => split(values, length, Self::F32),
+            Self::I64(values) => split(values, length, Self::I64),
+        }
+    }
+
+    /// Calls `each` with the index of the first value of a block and with the values, each of which is read once, as doubles.
+    /// The last block is filled up to a whole number of vectors with missing values; returns how many these are.
+    pub(super) fn for_each_block(self, each: impl FnMut(usize, &[f64])) -> usize {
+        match self {
+            Self::F64(values) => for_each_block(values, |value| value, each),
+            Self::F32(values) => for_each_block(values, f64::from, each),
+            Self::I64(values) => for_each_block(values, |value| value as f64, each),
+        }
+    }
+}
+
+fn split<'a, T>(values: &'a [T], length: usize, column: fn(&'a [T]) -> Column<'a>) -> (Column<'a>, Column<'a>) {
+    let (first, rest) = values.split_at(length);
+    (column(first), column(rest))
+}
+
+fn for_each_block<T: Copy>(values: &[T], convert: impl Fn(T) -> f64, mut each: impl FnMut(usize, &[f64])) -> usize {
+    let mut block = Wiped::new(BLOCK);
+    let mut filled = 0;
+    for (values, first) in values.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+        for (item, &value) in block.iter_mut().zip(values) {
+            *item = convert(value);
+        }
+        let end = values.len().next_multiple_of(WIDEST);
+        block[values.len()..end].fill(f64::NAN);
+        filled = end - values.len();
+        each(first, &block[..end]);
+    }
+    filled
 }

@@ -6,14 +6,16 @@
 //! P(x -> y) / P(x' -> y) = exp((|y - x'|_1 - |y - x|_1) epsilon / D) <= e^epsilon, and adding with saturation is a
 //! function of the exact sum.
 
+use dpnoise_kernels::arch::columns as kernel;
 use rand_core::TryCryptoRng;
 
 use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::column::Column;
 use super::noise_kind::{EPSILON, NoiseKind, WHOLE_SENSITIVITY};
 use crate::arguments::{Arguments, Parameter};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
-use crate::rng::SecureRng;
+use crate::rng::{SecureRng, Wiped};
 use crate::samplers;
 
 /// Adds discrete Laplace noise to integers.
@@ -54,6 +56,49 @@ impl DiscreteLaplace {
         let mut count = [rows.chunks(255).map(some).fold(0i64, |count, more| count.wrapping_add(more.into()))];
         self.release_with(&mut count, rng)?;
         Ok(count[0])
+    }
+
+    /// Releases how many of `values` are in each bin: from one of the `edges` up to, but without, the next; the last bin has
+    /// its upper edge, too. Values outside, and NaNs, are in none. Each value is read once.
+    ///
+    /// The time is that of a comparison of each value with each edge, whatever they are.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for edges that are not two or more numbers, each above the one before; [`Error::Randomness`].
+    pub fn release_bins<'a>(&self, edges: &[f64], values: impl Into<Column<'a>>) -> Result<Vec<i64>, Error> {
+        self.release_bins_with(edges, values, &mut SecureRng::new()?)
+    }
+
+    /// The same with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`DiscreteLaplace::release_bins`].
+    pub fn release_bins_with<'a, R: TryCryptoRng + ?Sized>(
+        &self,
+        edges: &[f64],
+        values: impl Into<Column<'a>>,
+        rng: &mut R,
+    ) -> Result<Vec<i64>, Error> {
+        if edges.len() < 2 || edges.iter().any(|edge| edge.is_nan()) || !edges.is_sorted_by(|low, high| low < high) {
+            let allowed = "two or more numbers, each above the one before";
+            return Err(Error::parameter("edges", format!("{edges:?}"), allowed));
+        }
+        let instructions = crate::instruction_set::current()?;
+        // What is above the number before an edge is not below the edge.
+        let mut bounds: Vec<f64> = edges.iter().map(|edge| edge.next_down()).collect();
+        bounds[edges.len() - 1] = edges[edges.len() - 1];
+        let mut above = Wiped::try_new(edges.len())?;
+        values.into().for_each_block(|_, block| {
+            kernel::count_above(instructions, &bounds, block, &mut above);
+            if edges[0] == f64::NEG_INFINITY {
+                // Nothing is below it.
+                let is_lowest = |x: &f64| i64::from(x.to_bits() == f64::NEG_INFINITY.to_bits());
+                above[0] = above[0].wrapping_add(block.iter().map(is_lowest).fold(0, i64::wrapping_add));
+            }
+        });
+        let mut bins: Vec<i64> = above.windows(2).map(|pair| pair[0].wrapping_sub(pair[1])).collect();
+        self.release_with(&mut bins, rng)?;
+        Ok(bins)
     }
 }
 
@@ -124,6 +169,42 @@ mod tests {
             assert_eq!(mechanism.release_count_with(&rows, &mut seeded()), Ok(expected[0]));
         }
         assert!(mechanism.release_count_with(&[1], &mut ScriptedRng::new([])).is_err());
+    }
+
+    /// By the definition, with values at, just below and just above edges, that are as far apart as can be, and with
+    /// numbers of edges and values that fill no whole number of groups and vectors.
+    #[test]
+    fn bins_have_their_lower_edges_and_the_last_one_both() {
+        const INFINITY: f64 = f64::INFINITY;
+        let mechanism = DiscreteLaplace::new(1e6, 1).unwrap();
+        let many: Vec<f64> = (0..97).map(|i| f64::from(i * i) / 7.0 - 300.0).collect();
+        let all_edges: [&[f64]; 7] = [
+            &[0.0, 1.0],
+            &[-0.0, 5e-324, 1e300],
+            &[f64::MIN, 0.1, 0.3, 7.3, f64::MAX],
+            &[-INFINITY, 0.1],
+            &[-INFINITY, f64::MIN, INFINITY],
+            &[0.0, 18.0, 65.0, INFINITY],
+            &many,
+        ];
+        for edges in all_edges {
+            let near = edges.iter().flat_map(|edge| [edge.next_down(), *edge, edge.next_up()]);
+            let mut values: Vec<f64> = near.chain([0.0, -0.0, 1e308, INFINITY, -INFINITY, f64::NAN]).collect();
+            values = values.repeat(2100 / values.len());
+            for length in [0, 1, 7, 8, 1024, 1025, values.len()] {
+                let values = &values[..length.min(values.len())];
+                let last = edges.len() - 2;
+                let is_in =
+                    |bin: usize, x: f64| edges[bin] <= x && (x < edges[bin + 1] || bin == last && x == edges[bin + 1]);
+                let expected: Vec<i64> =
+                    (0..=last).map(|bin| values.iter().filter(|&&x| is_in(bin, x)).count() as i64).collect();
+                assert_eq!(mechanism.release_bins(edges, values), Ok(expected), "{edges:?} {length}");
+            }
+        }
+        for edges in [&[][..], &[1.0], &[1.0, 1.0], &[0.0, f64::NAN], &[f64::NAN, 1.0]] {
+            let refused = mechanism.release_bins(edges, &[0.5]).unwrap_err().to_string();
+            assert!(refused.starts_with("edges must be two or more numbers, each above the one before, got ["));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod exponential;
 mod gaussian;
 mod gaussian_privacy;
 mod laplace;
+mod moment;
 mod negative_binomial_shares;
 mod noise_buffer;
 mod noise_kind;
@@ -40,12 +41,14 @@ pub use crate::calibration::Method;
 pub use additive::{
     Additive, Calibration, Curve, Guarantee, Integers, Number, Numbers, OnGrid, Privacy, Residues, Values,
 };
+pub use column::Column;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;
 pub use gaussian::Gaussian;
 pub use gaussian_privacy::GaussianPrivacy;
 pub use laplace::Laplace;
+pub use moment::Moment;
 pub use negative_binomial_shares::{NegativeBinomialShares, SharesPrivacy};
 pub use noise_buffer::NoiseBuffer;
 pub use noisy_max::ReportNoisyMax;

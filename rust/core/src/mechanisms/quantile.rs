@@ -7,7 +7,7 @@ use dpnoise_kernels::arch::secrecy::{Reason, declassify, poison};
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
-use super::column::for_each_block;
+use super::column::Column;
 use super::sum::{finest_exponent, magnitude};
 use super::{Exponential, Selector};
 use crate::error::Error;
@@ -114,7 +114,7 @@ impl Quantile {
     ///
     /// # Errors
     /// [`Error::Randomness`]; [`Error::Allocation`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
-    pub fn release(&self, values: &[f64]) -> Result<f64, Error> {
+    pub fn release<'a>(&self, values: impl Into<Column<'a>>) -> Result<f64, Error> {
         self.release_with(values, &mut SecureRng::new()?)
     }
 
@@ -122,18 +122,23 @@ impl Quantile {
     ///
     /// # Errors
     /// As for [`Quantile::release`].
-    pub fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &[f64], rng: &mut R) -> Result<f64, Error> {
+    pub fn release_with<'a, R: TryCryptoRng + ?Sized>(
+        &self,
+        values: impl Into<Column<'a>>,
+        rng: &mut R,
+    ) -> Result<f64, Error> {
+        let values = values.into();
         let step = self.choose(&mut self.steps(values)?[..values.len() + 2], self.reach(), rng)?;
         Ok(declassify(Reason::Answer, step) as f64 * self.granularity())
     }
 
     /// The steps of all values between the two ends; a missing value is [`MISSING`]. Others may follow.
-    fn steps(&self, values: &[f64]) -> Result<Wiped<i64>, Error> {
+    fn steps(&self, values: Column<'_>) -> Result<Wiped<i64>, Error> {
         let bounds = (self.value(self.ends.0), self.value(self.ends.1));
-        let range = kernel::Range { bounds, exponent: self.grid.exponent() };
+        let range = kernel::Range::new(bounds, self.grid.exponent());
         let instructions = crate::instruction_set::current()?;
         let mut steps = Wiped::try_zeroed(values.len() + 2 + WIDEST)?;
-        for_each_block(values, |first, block| {
+        values.for_each_block(|first, block| {
             kernel::steps(instructions, &range, MISSING, block, &mut steps[1 + first..][..block.len()]);
         });
         (steps[0], steps[values.len() + 1]) = self.ends;
@@ -391,7 +396,7 @@ mod tests {
             for (part, whole) in [(1, 2), (1, 10), (97, 100), (2, 3), (1, 1_000_000), (999_999, 1_000_000)] {
                 let quantile = quantile((part, whole), (0.0, 15.0), Some(1.0)).unwrap();
                 for reach in [1, 2, 4, 1000] {
-                    let mut steps = quantile.steps(column).unwrap();
+                    let mut steps = quantile.steps(Column::F64(column)).unwrap();
                     let steps = &mut steps[..column.len() + 2];
                     let gaps = quantile.gaps(steps, reach).unwrap();
                     assert_eq!(gaps.is_window, column.len() as i64 > 2 * reach + 2);
@@ -421,7 +426,7 @@ mod tests {
     fn candidates_beyond_the_sorted_gaps_are_thinned() {
         let q = Ratio::new(1, 2).unwrap();
         let quantile = Quantile::new(q, (0.0, 15.0), 0.3, Relation::AddRemove, Some(1.0)).unwrap();
-        let steps = || quantile.steps(&COLUMN).unwrap();
+        let steps = || quantile.steps(Column::F64(&COLUMN)).unwrap();
         let (mut rng, mut counts) = (SeededRng::new(11).unwrap(), [0u32; 16]);
         for _ in 0..20_000 {
             let step = quantile.choose(&mut steps()[..COLUMN.len() + 2], 1, &mut rng).unwrap();

@@ -1,11 +1,12 @@
 #![doc = include_str!("sum.md")]
 
-use core::mem;
 use std::sync::Arc;
 
+use dpnoise_kernels::arch::columns as kernel;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
+use super::column::Column;
 use super::real_values::ceil_log2_of_quotient;
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
@@ -19,7 +20,7 @@ use crate::threads::{available_threads, on_threads};
 /// ```
 /// use dpnoise_core::{mechanisms::Sum, params::Relation};
 /// let hours = Sum::new((0.0, 80.0), 1.0, Relation::AddRemove, None)?;
-/// let total = hours.release(&mut [40.0, 37.5, f64::NAN, 168.0], 1)?;
+/// let total = hours.release(&[40.0, 37.5, f64::NAN, 168.0], 1)?;
 /// # assert!(total.is_finite());
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
@@ -28,7 +29,7 @@ pub struct Sum {
     epsilon: Epsilon,
     bounds: (f64, f64),
     relation: Relation,
-    /// How many steps a missing value is above the lower bound.
+    /// As how many steps a missing value counts.
     missing: i64,
     grid: Grid,
     /// The sensitivity in steps of the grid.
@@ -41,9 +42,6 @@ const BOUND_EXPONENT: i32 = 52;
 
 /// By default the noise's scale has at most this many steps, as a power of two.
 const SCALE_EXPONENT: i32 = 40;
-
-/// This many values of at most 2^52 steps add up to less than 2^63.
-pub(super) const BLOCK: usize = 1 << 10;
 
 /// Below this many values for each a further thread costs more than it gains.
 const THREAD_UNIT: usize = 1 << 16;
@@ -82,7 +80,7 @@ impl Sum {
         }
         let mut on_grid = [lower, upper, lower / 2.0 + upper / 2.0];
         grid.add_noise(Reach::Near, &mut on_grid, &[0; 3])?;
-        let [low, high] = [on_grid[0], on_grid[1]].map(|bound| steps_of(bound, grid));
+        let [low, high, middle] = on_grid.map(|bound| (bound / grid.granularity()) as i64); // exact
         let steps = match relation {
             Relation::AddRemove => low.unsigned_abs().max(high.unsigned_abs()),
             Relation::Substitute => high.abs_diff(low),
@@ -92,7 +90,7 @@ impl Sum {
         };
         let scale = Ratio::from_f64(epsilon.get()).and_then(|epsilon| sensitivity.checked_div(epsilon));
         let scale = scale.and_then(Scale::on_grid).ok_or_else(out_of_range)?;
-        let missing = if relation == Relation::AddRemove { -low } else { steps_of(on_grid[2], grid) - low };
+        let missing = if relation == Relation::AddRemove { 0 } else { middle };
         let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
         Ok(Self { epsilon, bounds, relation, missing, grid, steps, noise })
     }
@@ -129,7 +127,7 @@ impl Sum {
         Ok(self.noise.magnitude_quantile(level)? * self.granularity())
     }
 
-    /// Releases the sum of `values`, a NaN being a missing value. The values are overwritten.
+    /// Releases the sum of `values`, a NaN being a missing value. Each value is read once.
     ///
     /// Under [`Relation::Substitute`] up to `threads` threads share the values. Under [`Relation::AddRemove`] this many
     /// threads are started, at most one for each processor, for any number of values: the number of rows is private,
@@ -137,7 +135,7 @@ impl Sum {
     ///
     /// # Errors
     /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
-    pub fn release(&self, values: &mut [f64], threads: usize) -> Result<f64, Error> {
+    pub fn release<'a>(&self, values: impl Into<Column<'a>>, threads: usize) -> Result<f64, Error> {
         self.release_with(values, threads, &mut SecureRng::new()?)
     }
 
@@ -145,40 +143,85 @@ impl Sum {
     ///
     /// # Errors
     /// As for [`Sum::release`].
-    pub fn release_with<R: TryCryptoRng + ?Sized>(
+    pub fn release_with<'a, R: TryCryptoRng + ?Sized>(
         &self,
-        values: &mut [f64],
+        values: impl Into<Column<'a>>,
         threads: usize,
         rng: &mut R,
     ) -> Result<f64, Error> {
-        let noisy =
-            self.sum(values, self.threads(values.len(), threads))?.wrapping_add(self.noise.sample_with(rng)?.into());
+        let values = values.into();
+        self.release_sum(self.sum(values, self.threads(values.len(), threads))?, rng)
+    }
+
+    /// The exact sum in steps of the grid, on `count` threads; it cannot overflow.
+    fn sum(&self, values: Column<'_>, count: usize) -> Result<i128, Error> {
+        let range = self.range();
+        let moments = kernel::Moments { distances: range, middle: 0.0, half: 0.0, centre: 0.0, squares: range };
+        let totals = Totals::new(&moments, false, values, count)?;
+        Ok(totals.distances.wrapping_add(self.of_missing(totals.missing)))
+    }
+
+    /// The bounds of values, and the grid.
+    pub(super) fn range(&self) -> kernel::Range {
+        kernel::Range::new(self.bounds, self.grid.exponent())
+    }
+
+    /// What so many missing values add to the sum.
+    pub(super) fn of_missing(&self, missing: i64) -> i128 {
+        i128::from(missing).wrapping_mul(self.missing.into())
+    }
+
+    /// The release of a sum in steps of the grid.
+    pub(super) fn release_sum<R: TryCryptoRng + ?Sized>(&self, sum: i128, rng: &mut R) -> Result<f64, Error> {
+        let noisy = sum.wrapping_add(self.noise.sample_with(rng)?.into());
         Ok(declassify(Reason::Answer, noisy) as f64 * self.granularity())
     }
 
-    /// The exact sum in steps of the grid, on `count` threads; it cannot overflow. The values are overwritten with
-    /// zeros.
-    fn sum(&self, values: &mut [f64], count: usize) -> Result<i128, Error> {
-        let sums = on_threads(parts(values, count), |part| {
-            part.chunks_mut(BLOCK)
-                .try_fold(0, |sum: i128, block| Ok(sum.wrapping_add(self.sum_of_block(block)?.into())))
-        });
-        sums.into_iter().try_fold(0, |total: i128, sum: Result<i128, Error>| Ok(total.wrapping_add(sum?)))
-    }
-
     /// The number of threads to start for `rows` rows.
-    fn threads(&self, rows: usize, threads: usize) -> usize {
+    pub(super) fn threads(&self, rows: usize, threads: usize) -> usize {
         match self.relation {
             Relation::AddRemove => threads.min(available_threads()).max(1),
             Relation::Substitute => threads.min(rows.div_ceil(THREAD_UNIT)).max(1),
         }
     }
+}
 
-    fn sum_of_block(&self, values: &mut [f64]) -> Result<i64, Error> {
-        let missing = clamp_and_round(values, self.bounds, self.grid)?;
-        let sum = values.iter().map(|&value| steps_of(value, self.grid)).fold(0, i64::wrapping_add);
-        values.fill(0.0);
-        Ok(sum.wrapping_add(missing.wrapping_mul(self.missing)))
+/// The sums of a column: [`kernel::Sums`] of all its blocks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) distances: i128,
+    pub(super) squares: i128,
+    pub(super) missing: i64,
+}
+
+impl Totals {
+    /// The sums of `values`, on `count` threads, with those of squares if `squared`.
+    pub(super) fn new(
+        moments: &kernel::Moments,
+        squared: bool,
+        values: Column<'_>,
+        count: usize,
+    ) -> Result<Self, Error> {
+        let instructions = crate::instruction_set::current()?;
+        let totals = on_threads(parts(values, count), |part| {
+            let mut totals = Self::default();
+            let filled = part.for_each_block(|_, block| {
+                let sums = kernel::sums(instructions, moments, squared, block);
+                let (distances, squares) = (sums.distances.into(), sums.squares.into());
+                totals = totals.plus(Self { distances, squares, missing: sums.missing });
+            });
+            totals.missing = totals.missing.wrapping_sub(filled as i64);
+            totals
+        });
+        Ok(totals.into_iter().fold(Self::default(), Self::plus))
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            distances: self.distances.wrapping_add(other.distances),
+            squares: self.squares.wrapping_add(other.squares),
+            missing: self.missing.wrapping_add(other.missing),
+        }
     }
 }
 
@@ -199,42 +242,15 @@ pub(super) fn finest_exponent(magnitude: f64) -> i32 {
     ceil_log2_of_quotient(magnitude, 1.0) - BOUND_EXPONENT
 }
 
-/// Clamps each value of a block to the bounds and rounds it to the grid, half up. A NaN becomes the lower bound, since a
-/// choice of a third number would be a jump; returns how many there are.
-pub(super) fn clamp_and_round(block: &mut [f64], (lower, upper): (f64, f64), grid: Grid) -> Result<i64, Error> {
-    // A pass of its own: in one loop with the next the compiler makes a jump of it.
-    let missing = block.iter().map(|value| i64::from(value.is_nan())).fold(0, i64::wrapping_add);
-    for value in &mut *block {
-        *value = value.max(lower).min(upper);
-    }
-    grid.add_noise(Reach::Near, block, &[0; BLOCK][..block.len()])?;
-    Ok(missing)
-}
-
 /// The values in `count` parts of nearly equal size.
-fn parts(values: &mut [f64], count: usize) -> Vec<&mut [f64]> {
+fn parts(values: Column<'_>, count: usize) -> Vec<Column<'_>> {
     let mut rest = values;
     let cut = |taken| {
-        let length = rest.len() / (count - taken);
         let part;
-        (part, rest) = mem::take(&mut rest).split_at_mut(length);
+        (part, rest) = rest.split_at(rest.len() / (count - taken));
         part
     };
     (0..count).map(cut).collect()
-}
-
-/// The steps of a value on the grid, at most 2^52 in magnitude.
-pub(super) fn steps_of(value: f64, grid: Grid) -> i64 {
-    // 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
-    // bits of the sum. So the number is halved first, and the rest added. A cast would compare the number with the ends
-    // of its range, by a jump.
-    const ROUNDER: f64 = 6_755_399_441_055_744.0;
-    let in_low_bits = |sum: f64, zero: f64| sum.to_bits().wrapping_sub(zero.to_bits()).cast_signed();
-    let half = value * (0.5 * grid.granularity().recip()); // exact, by a power of two
-    let whole = half + ROUNDER;
-    let rest = half - (whole - ROUNDER); // -1/2, 0 or 1/2
-    let halves = in_low_bits(rest + 0.5 * ROUNDER, 0.5 * ROUNDER);
-    in_low_bits(whole, ROUNDER).wrapping_mul(2).wrapping_add(halves)
 }
 
 #[cfg(test)]
@@ -281,20 +297,14 @@ mod tests {
                     for threads in [1, 3] {
                         let mut values = column.clone();
                         values.reverse();
-                        assert_eq!(BigInt::from(sum.sum(&mut values, threads).unwrap()), expected, "{bounds:?}");
-                        assert!(values.iter().all(|&value| value == 0.0), "no value is left behind");
+                        assert_eq!(
+                            BigInt::from(sum.sum(Column::F64(&values), threads).unwrap()),
+                            expected,
+                            "{bounds:?}"
+                        );
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn steps_are_whole_numbers_up_to_2_to_the_52() {
-        let grid = Grid::new(0.25).unwrap();
-        let ends = [0, 1, 2, 3, 1000, (1 << 51) - 1, 1 << 51, (1 << 51) + 1, (1 << 52) - 1, 1 << 52];
-        for steps in ends.into_iter().flat_map(|steps: i64| [steps, -steps]) {
-            assert_eq!(steps_of(steps as f64 * 0.25, grid), steps);
         }
     }
 
@@ -305,8 +315,8 @@ mod tests {
             for threads in [1, 2, 3, usize::MAX] {
                 let started = sum(Relation::AddRemove).threads(rows, threads);
                 assert_eq!(started, threads.min(available_threads()));
-                let mut values = vec![0.0; rows];
-                let lengths: Vec<_> = parts(&mut values, started).iter().map(|part| part.len()).collect();
+                let values = vec![0.0; rows];
+                let lengths: Vec<_> = parts(Column::F64(&values), started).iter().map(|part| part.len()).collect();
                 assert_eq!((lengths.len(), lengths.iter().sum()), (started, rows));
                 assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
             }
@@ -321,7 +331,7 @@ mod tests {
         let values = [f64::NAN, f64::NEG_INFINITY, -1e300, -5.2, -1.0, -0.0, 0.05, 0.1, 0.3, 1.0, 6.9, 7.0, 1e300];
         for bounds in [(-5.2, 7.0), (0.1, 0.3), (-7.0, -1.0), (1e6, 1e6 + 1.0)] {
             for granularity in [None, Some(0.125)] {
-                let one = |sum: &Sum, value: f64| sum.sum(&mut [value], 1).unwrap();
+                let one = |sum: &Sum, value: f64| sum.sum(Column::F64(&[value]), 1).unwrap();
                 let sum = Sum::new(bounds, 1.0, Relation::AddRemove, granularity).unwrap();
                 let moved = values.iter().map(|&x| one(&sum, x).unsigned_abs()).max().unwrap();
                 assert_eq!(moved, sum.steps.into(), "{bounds:?} add/remove");
@@ -338,9 +348,9 @@ mod tests {
         let sum = Sum::new((0.0, 10.0), 0.5, Relation::AddRemove, Some(0.25)).unwrap();
         assert_eq!((sum.sensitivity(), sum.scale(), sum.granularity()), (10.0, 20.0, 0.25));
         let noise = sum.noise.sample_with(&mut SeededRng::new(5).unwrap()).unwrap();
-        let released = sum.release_with(&mut [1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
+        let released = sum.release_with(&[1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
         assert_eq!(released, 13.0 + noise as f64 * 0.25);
-        assert!(sum.release_with(&mut [1.0], 1, &mut ScriptedRng::new([0; 8])).is_err());
+        assert!(sum.release_with(&[1.0], 1, &mut ScriptedRng::new([0; 8])).is_err());
     }
 
     #[test]

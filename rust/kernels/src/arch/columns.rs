@@ -13,14 +13,22 @@ pub const BLOCK: usize = 1 << 10;
 /// The number of values of a block is a multiple of this. No vector has more lanes.
 pub const WIDEST: usize = 8;
 
-/// The bounds that values are clamped to, and the grid of granularity 2^exponent that they are rounded to, half up. The
-/// bounds are at most 2^52 steps in magnitude.
+/// The bounds that values are clamped to, and the grid that they are rounded to, half up. The bounds are at most 2^52
+/// steps in magnitude.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     /// The smallest and the largest value.
     pub bounds: (f64, f64),
-    /// The binary logarithm of the granularity.
-    pub exponent: i32,
+    /// How many steps 1 has, a power of two.
+    pub steps: f64,
+}
+
+impl Range {
+    /// The grid of granularity 2^exponent, for exponents from -1019 to 900.
+    #[must_use]
+    pub fn new(bounds: (f64, f64), exponent: i32) -> Self {
+        Self { bounds, steps: power_of_two(-exponent) }
+    }
 }
 
 /// What is added up of a value x: its distance d = x - `middle`, rounded to `distances`' grid; on request also
@@ -91,11 +99,11 @@ fn check(values: &[f64]) {
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn sums_lanes<S: Vectors>(moments: &Moments, squared: bool, values: &[f64], sums: &mut Sums) {
-    // SAFETY: passed on from the caller; every slice has at least N items.
+    // SAFETY: passed on from the caller; every slice has N items.
     unsafe {
         let mut lanes = [S::U64::splat(0); 3];
-        for first in (0..values.len()).step_by(S::U64::N) {
-            add_vector::<S::U64>(moments, squared, &values[first..], &mut lanes);
+        for values in values.chunks_exact(S::U64::N) {
+            add_vector::<S::U64>(moments, squared, values, &mut lanes);
         }
         let [distances, squares, missing] = lanes;
         *sums = Sums { distances: total(distances), squares: total(squares), missing: total(missing) };
@@ -113,16 +121,16 @@ unsafe fn add_vector<V: Lanes64>(moments: &Moments, squared: bool, values: &[f64
         let zero = V::splat(0);
         let (x, is_missing) = clamped::<V>(&moments.distances, V::load_f64(values));
         let distance = V::sub_f64(x, V::splat_f64(moments.middle));
-        let steps = steps_of::<V>(moments.distances.exponent, distance);
+        let steps = steps_of::<V>(moments.distances.steps, distance);
         sums[0] = sums[0].add(zero.select(steps, is_missing));
         if squared {
             let half = V::splat_f64(moments.half);
             let rounded = V::sub_f64(V::add_f64(distance, half), half);
             let shifted = V::sub_f64(V::mul_f64(rounded, rounded), V::splat_f64(moments.centre));
-            let steps = steps_of::<V>(moments.squares.exponent, clamped::<V>(&moments.squares, shifted).0);
+            let steps = steps_of::<V>(moments.squares.steps, clamped::<V>(&moments.squares, shifted).0);
             sums[1] = sums[1].add(zero.select(steps, is_missing));
         }
-        sums[2] = sums[2].add(V::splat(1).select(zero, is_missing));
+        sums[2] = counted(sums[2], is_missing);
     }
 }
 
@@ -130,12 +138,12 @@ unsafe fn add_vector<V: Lanes64>(moments: &Moments, squared: bool, values: &[f64
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn steps_lanes<S: Vectors>(range: &Range, missing: i64, values: &[f64], steps: &mut [i64]) {
-    for first in (0..values.len()).step_by(S::U64::N) {
-        // SAFETY: passed on from the caller; every slice has at least N items.
+    for (values, steps) in values.chunks_exact(S::U64::N).zip(steps.chunks_exact_mut(S::U64::N)) {
+        // SAFETY: passed on from the caller; every slice has N items.
         unsafe {
-            let (x, is_missing) = clamped::<S::U64>(range, S::U64::load_f64(&values[first..]));
-            let found = steps_of::<S::U64>(range.exponent, x);
-            S::U64::splat(missing.cast_unsigned()).select(found, is_missing).store(&mut steps[first..]);
+            let (x, is_missing) = clamped::<S::U64>(range, S::U64::load_f64(values));
+            let found = steps_of::<S::U64>(range.steps, x);
+            S::U64::splat(missing.cast_unsigned()).select(found, is_missing).store(steps);
         }
     }
 }
@@ -148,14 +156,14 @@ const EDGES: usize = 4;
 #[inline(always)]
 unsafe fn count_lanes<S: Vectors>(edges: &[f64], values: &[f64], counts: &mut [i64]) {
     for (edges, counts) in edges.chunks(EDGES).zip(counts.chunks_mut(EDGES)) {
-        // SAFETY: passed on from the caller; every slice has at least N items.
+        // SAFETY: passed on from the caller; every slice has N items.
         unsafe {
             let (mut bounds, mut sums) = ([S::U64::splat_f64(f64::INFINITY); EDGES], [S::U64::splat(0); EDGES]);
             for (bound, &edge) in bounds.iter_mut().zip(edges) {
                 *bound = S::U64::splat_f64(edge);
             }
-            for first in (0..values.len()).step_by(S::U64::N) {
-                add_above::<S::U64>(&bounds, &values[first..], &mut sums);
+            for values in values.chunks_exact(S::U64::N) {
+                add_above::<S::U64>(&bounds, values, &mut sums);
             }
             for (count, &sum) in counts.iter_mut().zip(&sums) {
                 *count = count.wrapping_add(total(sum));
@@ -174,9 +182,19 @@ unsafe fn add_above<V: Lanes64>(bounds: &[V::F64; EDGES], values: &[f64], sums: 
     unsafe {
         let x = V::load_f64(values);
         for (sum, &bound) in sums.iter_mut().zip(bounds) {
-            *sum = sum.add(V::splat(1).select(V::splat(0), V::less_than_f64(bound, x)));
+            *sum = counted(*sum, V::less_than_f64(bound, x));
         }
     }
+}
+
+/// One more in each lane where the mask is set.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn counted<V: Lanes64>(counts: V, mask: V::Mask) -> V {
+    // SAFETY: passed on from the caller. All ones are -1, and on most instruction sets are what a mask is.
+    unsafe { counts.sub(V::splat(u64::MAX).select(V::splat(0), mask)) }
 }
 
 /// The values, clamped to the bounds, and whether they are missing; those that are become the upper bound.
@@ -194,22 +212,24 @@ unsafe fn clamped<V: Lanes64>(range: &Range, x: V::F64) -> (V::F64, V::Mask) {
     }
 }
 
-/// The number of steps of 2^exponent nearest to each double, half up; it is at most 2^52 in magnitude.
+/// The number of steps nearest to each double, half up, where 1 has so many; it is at most 2^52 in magnitude.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn steps_of<V: Lanes64>(exponent: i32, x: V::F64) -> V {
+unsafe fn steps_of<V: Lanes64>(steps: f64, x: V::F64) -> V {
     // 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
     // bits of the sum. So the number is halved first, and the rest added.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     // SAFETY: passed on from the caller.
     unsafe {
-        // Subnormal numbers take longer, and round to 0.
+        // Subnormal numbers take longer, and round to 0, as all do below a quarter of a step. The bits of 2^a have the
+        // exponent 1023 + a: those of `steps`, 2^a, and of the quarter, 2^(-2 - a), add up to 2044.
+        let quarter = (2044u64 << 52).wrapping_sub(steps.to_bits());
         let magnitude = V::bitcast_u64(x).and(V::splat(u64::MAX >> 1));
-        let is_tiny = magnitude.less_than(V::splat(power_of_two(exponent - 2).to_bits()));
+        let is_tiny = magnitude.less_than(V::splat(quarter));
         let x = pick::<V>(V::splat_f64(0.0), x, is_tiny);
-        let half = V::mul_f64(half_up::<V>(V::mul_f64(x, V::splat_f64(power_of_two(-exponent)))), V::splat_f64(0.5));
+        let half = V::mul_f64(half_up::<V>(V::mul_f64(x, V::splat_f64(steps))), V::splat_f64(0.5));
         let (rounder, small) = (V::splat_f64(ROUNDER), V::splat_f64(0.5 * ROUNDER));
         let whole = V::add_f64(half, rounder);
         let rest = V::sub_f64(half, V::sub_f64(whole, rounder)); // -1/2, 0 or 1/2
@@ -228,4 +248,105 @@ unsafe fn total<V: Lanes64>(v: V) -> i64 {
     // SAFETY: passed on from the caller.
     unsafe { v.store(&mut lanes) };
     lanes.iter().fold(0, |sum: i64, &lane| sum.wrapping_add(lane))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values at and near bounds and halves of steps, subnormal, huge, infinite and missing ones.
+    fn values() -> Vec<f64> {
+        let near = [-3.2, 0.0, 0.1, 7.7, 0.125, -0.125, 0.375, 1e15, 1e15 + 2.0, 2.5, -2.5];
+        let near = near.into_iter().flat_map(|x: f64| [x, x.next_up(), x.next_down()]);
+        let far = [-0.0, 5e-324, -1e-310, 1e300, f64::MAX, f64::MIN, f64::INFINITY, f64::NEG_INFINITY];
+        let missing = [0x7ff8 << 48, 0xfff8 << 48, 0x7ff0_0000_0000_07a2, u64::MAX].map(f64::from_bits);
+        near.chain(far).chain(missing).cycle().take(BLOCK).collect()
+    }
+
+    const RANGES: [((f64, f64), i32); 6] = [
+        ((-3.2, 7.7), -2),
+        ((0.1, 0.3), -53),
+        ((0.0, 1.0), -52),
+        ((1e15, 1e15 + 2.0), -2),
+        ((-1e-310, 3e-310), -1019),
+        ((-1e280, 3e285), 900),
+    ];
+
+    /// Half up, by the operations that are exact.
+    fn steps_of(range: &Range, x: f64) -> i64 {
+        let t = x.max(range.bounds.0).min(range.bounds.1) * range.steps;
+        t.floor() as i64 + i64::from(t - t.floor() >= 0.5)
+    }
+
+    #[test]
+    fn steps_and_their_sums_are_the_same_on_every_instruction_set() {
+        let values = values();
+        for (bounds, exponent) in RANGES {
+            let range = Range::new(bounds, exponent);
+            for length in [0, WIDEST, 3 * WIDEST, BLOCK] {
+                let values = &values[..length];
+                let expected: Vec<i64> =
+                    values.iter().map(|&x| if x.is_nan() { -7 } else { steps_of(&range, x) }).collect();
+                let present = values.iter().zip(&expected).filter(|(x, _)| !x.is_nan());
+                let sum = present.clone().map(|(_, steps)| steps).sum::<i64>();
+                let moments = Moments { distances: range, middle: 0.0, half: 0.0, centre: 0.0, squares: range };
+                for instructions in InstructionSet::available() {
+                    let mut found = vec![0; length];
+                    steps(instructions, &range, -7, values, &mut found);
+                    assert_eq!(found, expected, "{range:?} {}", instructions.name());
+                    let missing = (length - present.clone().count()) as i64;
+                    let expected = Sums { distances: sum, squares: 0, missing };
+                    assert_eq!(sums(instructions, &moments, false, values), expected, "{range:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn squares_are_those_of_rounded_distances_on_every_instruction_set() {
+        let values = values();
+        for (lower, upper) in [(-3.2, 7.7), (0.1, 0.3), (2e10, 2e10 + 1.0)] {
+            let middle: f64 = lower / 2.0 + upper / 2.0;
+            let half = (upper - middle).max(middle - lower);
+            let centre = half * half / 2.0;
+            let exponent = |most: f64| most.log2().ceil() as i32 - 50;
+            let moments = Moments {
+                distances: Range::new((lower, upper), exponent(half)),
+                middle,
+                half,
+                centre,
+                squares: Range::new((-centre, centre), exponent(centre)),
+            };
+            let mut expected = Sums::default();
+            for &x in &values {
+                if x.is_nan() {
+                    expected.missing += 1;
+                    continue;
+                }
+                let distance = x.max(lower).min(upper) - middle;
+                let whole = Range { bounds: (-half, half), ..moments.distances };
+                expected.distances += steps_of(&whole, distance);
+                expected.squares += steps_of(&moments.squares, ((distance + half) - half).powi(2) - centre);
+            }
+            for instructions in InstructionSet::available() {
+                assert_eq!(sums(instructions, &moments, true, &values), expected, "{lower} {}", instructions.name());
+            }
+        }
+    }
+
+    #[test]
+    fn values_above_edges_are_counted_on_every_instruction_set() {
+        let values = values();
+        for count in [1, 2, 4, 5, 11] {
+            let edges = [f64::NEG_INFINITY, -3.2, -0.0, 5e-324, 0.1, 2.5, 7.7, 1e15, 1e300, f64::MAX, f64::INFINITY];
+            let edges = &edges[..count];
+            let expected: Vec<i64> =
+                edges.iter().map(|edge| 1000 + values.iter().filter(|x| *x > edge).count() as i64).collect();
+            for instructions in InstructionSet::available() {
+                let mut found = vec![1000; count];
+                count_above(instructions, edges, &values, &mut found);
+                assert_eq!(found, expected, "{}", instructions.name());
+            }
+        }
+    }
 }

@@ -46,6 +46,14 @@ pub(super) fn checks() -> Vec<Check> {
         ("a search that ends at the first infinity", || {
             black_box(secret(&[1.0, f64::INFINITY, 2.0]).iter().all(|x: &f64| x.is_finite()));
         }),
+        ("a sum that skips missing values", || {
+            let add = |sum: f64, &x: &f64| if x.is_nan() { sum } else { black_box(sum + x) };
+            black_box(secret(&[1.0, f64::NAN, 2.0]).iter().fold(0.0, add));
+        }),
+        ("a selection at the quantile's rank among the values that are not missing", || {
+            let present: usize = secret(&[1.0, f64::NAN, 2.0]).iter().map(|x| usize::from(!x.is_nan())).sum();
+            black_box([3.0, 1.0, 2.0f64].select_nth_unstable_by(present / 2, f64::total_cmp));
+        }),
         ("rounding by cases", || {
             let x = secret(&[-0.75])[0];
             black_box(if x < 0.0 { black_box(x - 0.5) } else { black_box(x + 0.5) } as i64);

@@ -1,6 +1,8 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{DiscreteLaplace, Laplace, Law, Noise, NoiseBuffer, NoiseInfo, Sum, TruncatedGeometric};
+use dpnoise_core::mechanisms::{
+    DiscreteLaplace, Laplace, Law, Moment, Noise, NoiseBuffer, NoiseInfo, Sum, TruncatedGeometric,
+};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, Reach, all_finite};
@@ -18,6 +20,13 @@ fn reals() -> [f64; REALS] {
 const REALS: usize = 28;
 
 const INTEGERS: [i64; 7] = [0, 1, -1, 1000, -(1 << 40), i64::MAX, i64::MIN];
+
+/// A column with missing values, and with no whole number of vectors.
+fn column() -> Vec<f64> {
+    let mut values = reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40);
+    values.truncate(1117);
+    secret(&values)
+}
 
 pub(super) fn checks() -> Vec<Check> {
     [additions(), of_all(), of_some()].into_iter().flatten().collect()
@@ -103,12 +112,27 @@ fn of_some() -> Vec<Check> {
         ("sum of clamped values", || {
             for relation in [Relation::AddRemove, Relation::Substitute] {
                 for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
-                    let mut values = reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40);
-                    values.truncate(1117); // no whole number of vectors
-                    let mut values = secret(&values);
-                    Sum::new(bounds, 1.0, relation, None).unwrap().release(&mut values, 1).unwrap();
+                    Sum::new(bounds, 1.0, relation, None).unwrap().release(&column(), 1).unwrap();
                 }
             }
+        }),
+        ("mean and variance of clamped values", || {
+            for relation in [Relation::AddRemove, Relation::Substitute] {
+                for moment in [Moment::mean, Moment::variance] {
+                    moment((-1e-3, 2.0), 1.0, relation).unwrap().release(&column(), 1).unwrap();
+                }
+            }
+        }),
+        ("counts of bins", || {
+            let edges = [f64::NEG_INFINITY, -1e300, 0.0, 5e-324, 0.5, 1.0, f64::INFINITY];
+            let laplace = DiscreteLaplace::new(1.0, 1).unwrap();
+            assert_secret(&laplace.release_bins(&edges, &column()).unwrap());
+        }),
+        ("columns of singles and of integers", || {
+            let sum = Sum::new((-2.0, 3.0), 1.0, Relation::AddRemove, None).unwrap();
+            let singles: Vec<f32> = column().iter().map(|&x| x as f32).collect();
+            sum.release(&singles, 1).unwrap();
+            sum.release(&secret(&[i64::MIN, -1, 0, 1, 2, 3, i64::MAX].repeat(200)), 1).unwrap();
         }),
         ("discrete Laplace mechanism, a count", || {
             let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));

@@ -45,8 +45,8 @@ pub(super) fn checks() -> Vec<Check> {
                 let q = Ratio::new(1, 3).unwrap();
                 let quantile = Quantile::new(q, (-2.0, 1e6), 1.0, Relation::AddRemove, None).unwrap();
                 let values = [3.0, f64::NAN, 3.0, -1e300, 5e-324, 7e5, f64::INFINITY, 0.5];
-                let mut values = secret(&values.into_iter().cycle().take(count).collect::<Vec<_>>());
-                quantile.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+                let values = secret(&values.into_iter().cycle().take(count).collect::<Vec<_>>());
+                quantile.release_with(&values, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("scores that are refused", || {
