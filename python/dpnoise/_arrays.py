@@ -15,12 +15,14 @@ import numbers
 import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._decimals import double_of, doubles_of_arrow, doubles_of_polars
 from dpnoise._errors import Error, ParameterError
 from dpnoise._types import ArrowArray, ArrowStream, Missing
 
@@ -139,6 +141,9 @@ def vector_of_integers(values: Any, *, copy: bool = True) -> NDArray[Any]:
 def vector_of_reals(values: Any) -> NDArray[np.float64]:
     """Copy people's real numbers to a new float64 array, which no other code can change while it is in use."""
     found = _vector(values, "real numbers, for example a NumPy array of dtype float64", np.float64)
+    if found.dtype.kind == "O" and Decimal in (kinds := set(map(type, found))) and kinds <= {Decimal, float, int}:
+        doubles_of = (double_of(item) if isinstance(item, Decimal) else item for item in found)
+        found = read_by(lambda _: np.fromiter(doubles_of, np.float64), found, "values")
     if found.dtype.kind not in "iuf":
         hint = "cast with .astype(float) if they stand for numbers" + (
             f"; {_FILL} first" if _has_missing(found) else ""
@@ -281,7 +286,10 @@ def read_by(
 
 
 def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool = True) -> NDArray[Any]:
-    """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix."""
+    """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix.
+
+    Where missing values are kept, decimals and integers of 128 bits become the nearest doubles; else they are objects.
+    """
     # Check the type first: a message about a table's columns would be of no use.
     read = partial(_reader(type(x)), name=name, missing=missing)
     found = None if not tables and hasattr(type(x), "columns") else read_by(read, x, name)
@@ -318,7 +326,10 @@ def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
         raise _nested(name)
     if missing == "drop":
         x = x.drop_nulls()
-    return np.asarray(x.to_numpy())
+    wide = str(x.dtype) in ("Int128", "UInt128")  # which NumPy lacks
+    if missing == "keep" and (wide or str(x.dtype).startswith("Decimal")):
+        return doubles_of_polars(x)
+    return np.array(x.to_list(), object) if wide else np.asarray(x.to_numpy())
 
 
 def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
@@ -332,6 +343,8 @@ def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
         raise _nested(name)
     if missing == "drop":
         column = column.drop_null()
+    if missing == "keep" and types.is_decimal(column.type):
+        return doubles_of_arrow(column, require_pyarrow())
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

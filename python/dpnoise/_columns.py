@@ -9,6 +9,7 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import repeat
@@ -29,6 +30,7 @@ from dpnoise._arrays import (
     read_by,
     require_pyarrow,
 )
+from dpnoise._decimals import number_of
 from dpnoise._errors import ParameterError
 from dpnoise._types import Labels
 
@@ -99,9 +101,9 @@ def kinds_of(array: NDArray[Any]) -> set[type]:
 
 
 def built_in(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[Any]:
-    """Return texts and numbers of the caller's own classes as built-in ones, each by itself."""
+    """Return decimals, and texts and numbers of the caller's own classes, as built-in ones, each by itself."""
     others = {kind for kind in kinds - _BUILT_IN if kind.__module__ != "numpy"}
-    own = {kind for kind in others if issubclass(kind, str | bytes | numbers.Real)}
+    own = {kind for kind in others if issubclass(kind, str | bytes | numbers.Real | Decimal)}
     if not own:
         return array
     read = (_built_in(item) if type(item) in own else item for item in array)
@@ -115,7 +117,7 @@ def _built_in(item: Any) -> Any:
         return int(item)
     if isinstance(item, numbers.Rational):
         item = Fraction(int(item.numerator), int(item.denominator))
-    return plain(item if isinstance(item, Fraction | float | str | bytes) else to_float(item))
+    return plain(item if isinstance(item, Fraction | float | str | bytes | Decimal) else to_float(item))
 
 
 def held_column(column: Any, name: str) -> Any:
@@ -239,12 +241,17 @@ def to_float(item: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a built-in type, an integral value as an int, so that equal values look the same."""
+    """Return a value as a built-in type, an integral value as an int, so that equal values look the same.
+
+    A decimal that is not integral becomes the nearest double.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float | np.floating):
         value = value if value.is_integer() else float(value)  # a number wider than a double
         return int(value) if value.is_integer() else value
+    if isinstance(value, Decimal):
+        return number_of(Decimal(value))
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes):

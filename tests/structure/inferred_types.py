@@ -132,7 +132,7 @@ def other_protocols(
 ) -> None:
     assert_type(mean.estimate(mean.perturb([0.5, 1])).mean, float)
     mean.perturb(0.5)  # type: ignore[arg-type]
-    mean.perturb(["a"])  # type: ignore[list-item]
+    mean.perturb(["a"])  # type: ignore[arg-type]
     sketch.perturb(texts)
     sketch.perturb([b"red"])
     sketch.perturb("red")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpnoise._display import Column, Record
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalAccumulator
 from dpnoise._numbers import real
-from dpnoise._types import Integer, Number, Reals, Rng, Values
+from dpnoise._types import Integer, Items, Number, Real, Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._doubt import are_unlikely, is_rare, laplace_exponent
 from dpnoise.local._estimate import Tabular, normal_quantile
@@ -41,7 +42,12 @@ class NumberProtocol(Protocol):
     __slots__ = ()
 
     def perturb(
-        self, values: Reals, *, out: NDArray[np.uint8] | None = None, threads: int | None = None, rng: Rng = None
+        self,
+        values: Reals | Items[Real | Decimal],
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
     ) -> NDArray[np.uint8]:
         """Randomise numbers, as each person's device does, for any number of people at once.
 
@@ -53,9 +59,9 @@ class NumberProtocol(Protocol):
         ----------
         values : array of numbers in the range of the protocol, shape (n,)
             A number for each person: an array of any floating-point or integer dtype, converted to float64, a list of
-            numbers, or a column or tensor of another library: pandas, polars, Arrow data, DLPack. May be empty. The
-            range is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends included; where a protocol has
-            bounds, numbers are clamped to them.
+            numbers, or a column or tensor of another library: pandas, polars, Arrow data, DLPack. Decimals are the
+            nearest doubles. May be empty. The range is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends
+            included; where a protocol has bounds, numbers are clamped to them.
         out : ndarray of uint8, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of the shape and dtype of the
             result.

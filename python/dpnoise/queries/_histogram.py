@@ -165,7 +165,7 @@ class Histogram(CountingQuery, Generic[Released]):
             values = _columns.floats(column)
             counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
             return counted
-        domain = self._domain or ()
+        domain = list(map(_columns.plain, self._domain or ()))
         found = _columns.counts(column)
         if found and (kind := _columns.common_kind(found)) != (wanted := _columns.common_kind(domain)):
             raise TypeError(f"column must be of the kind of the domain ({wanted}), got {kind}")
@@ -191,9 +191,10 @@ def _increasing(edges: ArrayLike) -> tuple[float, ...]:
 
 def _distinct(domain: Labels) -> tuple[Any, ...]:
     given = tuple(labels_of(domain, "domain"))
-    if given and _columns.common_kind(given) is None:
+    read = list(map(_columns.plain, given))  # as it reads columns
+    if given and _columns.common_kind(read) is None:
         raise TypeError("domain must be all texts, all numbers or all booleans")
-    if not given or len(set(given)) < len(given) or any(label != label for label in given):
+    if not given or len(set(read)) < len(given) or any(label != label for label in read):
         raise ParameterError(f"domain must be one or more values that differ, got {given!r}")
     return given
 
