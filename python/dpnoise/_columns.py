@@ -9,6 +9,7 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -139,7 +140,12 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind == "O" and all(is_missing(item) or is_real_type(type(item)) for item in array):
         with np.errstate(all="ignore"):
             return np.fromiter(map(to_float, array), np.float64, len(array))
-    raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
+    hint = ""
+    if array.dtype.kind in "mM" or any(issubclass(kind, date | timedelta) for kind in kinds_of(array)):
+        hint = (
+            ": cast them to numbers, such as days; queries.Median, Quantile and Histogram take dates as bounds or edges"
+        )
+    raise TypeError(f"{name} must be of real numbers, got {_described(array)}{hint}")
 
 
 def readable(column: Any, name: str = "column") -> NDArray[Any]:

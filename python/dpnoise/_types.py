@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from fractions import Fraction
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
@@ -71,6 +72,9 @@ Integer = int | np.integer[Any]
 Real = float | np.integer[Any] | np.floating[Any]
 Number = Real | Fraction
 """A number that is a parameter; in data there are no fractions."""
+
+Instant = date | np.datetime64
+"""A date, a time (which is a date to Python) or one of NumPy's: a parameter of queries of dates and times."""
 
 ListedIntegers = NDArray[Any] | ArrowArray | ArrowStream | Items[Integer | Foreign | Items[Any]]
 ListedReals = NDArray[Any] | ArrowArray | ArrowStream | Items[Real | Foreign | Items[Any]]

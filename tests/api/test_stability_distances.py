@@ -235,7 +235,12 @@ BAD = {
         TypeError,
         "x must be a NumPy array, list, pandas or polars series, Arrow array or tensor, got float",
     ),
-    "dates": (np.array(["2026-11-21"], "M8[D]"), TypeError, "x must be of real numbers, got dtype datetime64"),
+    "dates": (
+        np.array(["2026-11-21"], "M8[D]"),
+        TypeError,
+        "x must be of real numbers, got dtype datetime64: cast them to numbers, such as days; queries.Median, Quantile "
+        "and Histogram take dates as bounds or edges",
+    ),
     "texts": (["a", "b"], TypeError, "x must be of real numbers, got str"),
     "texts and numbers": (["a", 1], TypeError, "x must be of real numbers, got int and str"),
 }

@@ -5,6 +5,7 @@ An ignored error that is none is reported as unused, so that each of them is a c
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -68,6 +69,11 @@ def other_mechanisms(
     assert_type(queries.Histogram(edges=[0, 1], epsilon=1.0).release(floats), NDArray[np.int64])
     assert_type(histogram.release(texts), Any)
     queries.Histogram(epsilon=1.0)  # type: ignore[call-overload]
+    assert_type(queries.Median(bounds=(0, 1), epsilon=1.0).release(floats), float)
+    assert_type(queries.Quantile(q=0.5, bounds=floats, epsilon=1.0).bounds, tuple[float, float])
+    assert_type(queries.Median(bounds=(date(1990, 1, 1), date(2025, 1, 1)), epsilon=1.0).release([]), date)
+    queries.Histogram(edges=[date(1990, 1, 1), date(2025, 1, 1)], epsilon=1.0)
+    queries.Median(bounds=("1990", "2025"), epsilon=1.0)  # type: ignore[arg-type]
     assert_type(queries.Mean(bounds=(0.0, 1.0), epsilon=1.0).release(floats), float)
     queries.Count(epsilon=1.0).release("abc")  # type: ignore[arg-type]
     ledger.release(choice, [1.0, 2.0])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Generic, cast, overload
+from typing import Any, Final, Generic, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,21 +15,12 @@ from dpnoise._arrays import dtype_of
 from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
-from dpnoise._types import Labels, Number, Rng, Values
+from dpnoise._types import Instant, Labels, Number, Rng, Values
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
-from dpnoise.queries._query import CountingQuery
+from dpnoise.queries._query import CountingQuery, Released
+from dpnoise.queries._times import Clock, counted, read
 from dpnoise.sensitivity import Relation
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    Released = TypeVar("Released", default=Any)
-else:  # before Python 3.13 it has no default
-    from typing import TypeVar
-
-    Released = TypeVar("Released")
-
 
 # Up to so many edges are compared with each value, in a time that does not depend on it. With more, sorting is faster.
 _COMPARED: Final = 128
@@ -46,7 +38,8 @@ class Histogram(CountingQuery, Generic[Released]):
     edges : array_like, optional
         The edges of bins of numbers: two or more finite numbers, each above the one before. Bin ``i`` has the values
         from ``edges[i]`` up to, but not including, ``edges[i + 1]``; the last bin includes its upper edge, as in
-        `numpy.histogram`. Give exactly one of `edges` and `domain`. Never take them from the data.
+        `numpy.histogram`. Give exactly one of `edges` and `domain`. Never take them from the data. Edges may be dates
+        or times, as the bounds of `Quantile` may be.
     domain : sequence of str, int, float or bool, optional
         The labels of the groups, one or more, all different: all texts, all numbers or all booleans; a pandas
         `Categorical`, a polars `Enum` or an Arrow dictionary stands for its categories. Never take it from the data:
@@ -67,13 +60,17 @@ class Histogram(CountingQuery, Generic[Released]):
     >>> decades = queries.Histogram(edges=range(0, 101, 10), epsilon=1.0).release([23, 45, 31, 67])
     """
 
-    __slots__ = ("_domain", "_edges")
+    __slots__ = ("_clock", "_domain", "_edges")
 
     _parameters = ("edges", "domain", "epsilon", "relation")
 
     @overload
     def __init__(
-        self: Histogram[NDArray[np.int64]], *, edges: ArrayLike, epsilon: Number, relation: Relation = "add/remove"
+        self: Histogram[NDArray[np.int64]],
+        *,
+        edges: ArrayLike | Sequence[Instant],
+        epsilon: Number,
+        relation: Relation = "add/remove",
     ) -> None: ...
     @overload
     def __init__(
@@ -82,7 +79,7 @@ class Histogram(CountingQuery, Generic[Released]):
     def __init__(
         self,
         *,
-        edges: ArrayLike | None = None,
+        edges: ArrayLike | Sequence[Instant] | None = None,
         domain: Labels | None = None,
         epsilon: Number,
         relation: Relation = "add/remove",
@@ -91,14 +88,17 @@ class Histogram(CountingQuery, Generic[Released]):
             got = "both" if domain is not None else "neither: use StabilityHistogram for a domain that is not public"
             raise ParameterError(f"either edges or domain must be given, got {got}")
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
-        self._edges = None if edges is None else _increasing(edges)
+        self._edges: tuple[float, ...] | None = None
+        self._clock: Clock | None = None
+        if edges is not None:
+            self._edges, self._clock = _increasing(edges)
         self._domain = None if domain is None else _distinct(domain)
         self._relation = relation
 
     @property
-    def edges(self) -> tuple[float, ...] | None:
-        """The edges of the bins, if the groups are bins."""
-        return self._edges
+    def edges(self) -> tuple[Any, ...] | None:
+        """The edges of the bins, if the groups are bins: floats, dates or times."""
+        return self._edges if self._edges is None or self._clock is None else tuple(map(self._clock.value, self._edges))
 
     @property
     def domain(self) -> tuple[Any, ...] | None:
@@ -111,7 +111,8 @@ class Histogram(CountingQuery, Generic[Released]):
         Parameters
         ----------
         column : array_like
-            One value for each person: real numbers if the groups are bins, otherwise values of the type of the labels.
+            One value for each person: real numbers, dates or times, as the edges are, if the groups are bins, otherwise
+            values of the type of the labels.
         threads : int, optional
             The number of threads that share the work, at least 1; by default all cores that the process may use. It
             does not change the result's distribution.
@@ -126,7 +127,7 @@ class Histogram(CountingQuery, Generic[Released]):
             negative: they are not clamped.
         """
         if self._edges is not None and len(self._edges) <= _COMPARED:
-            bins = self._noise._native.release_bins(self._edges, _columns.readable(column), threads, rng)
+            bins = self._noise._native.release_bins(self._edges, read(column, self._clock), threads, rng)
             return cast("Released", np.array(bins, np.int64))
         released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
         answer = released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))
@@ -154,7 +155,7 @@ class Histogram(CountingQuery, Generic[Released]):
         """
         import pandas as pd
 
-        index = (self._domain or ()) if self._edges is None else _names(self._edges)
+        index = (self._domain or ()) if self._edges is None else _names(self.edges or ())
         if len(released) != len(index):
             raise ParameterError(f"released must be a release of this histogram, of {len(index)} counts")
         counts = [released[label] for label in index] if isinstance(released, dict) else released
@@ -162,7 +163,7 @@ class Histogram(CountingQuery, Generic[Released]):
 
     def _count(self, column: Any) -> NDArray[np.int64]:
         if self._edges is not None:
-            values = _columns.floats(column)
+            values = read(column, self._clock)
             counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
             return counted
         domain = list(map(_columns.plain, self._domain or ()))
@@ -172,21 +173,22 @@ class Histogram(CountingQuery, Generic[Released]):
         return np.array([found.get(label, 0) for label in domain], np.int64)
 
 
-def _names(edges: tuple[float, ...]) -> list[str]:
+def _names(edges: tuple[Any, ...]) -> list[str]:
     # In full: rounding might give one name to two bins.
-    shown = [repr(edge).removesuffix(".0") for edge in edges]
+    shown = [str(edge).removesuffix(".0") for edge in edges]
     names = [f"[{low}, {high})" for low, high in pairwise(shown)]
     return [*names[:-1], f"{names[-1][:-1]}]"]
 
 
-def _increasing(edges: ArrayLike) -> tuple[float, ...]:
-    array = np.asarray(edges)
+def _increasing(edges: Any) -> tuple[tuple[float, ...], Clock | None]:
+    given, clock = counted(edges, "edges")
+    array = np.asarray(given)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"edges must be real numbers, got dtype {dtype_of(array)}")
     values = array.astype(np.float64)
     if values.ndim != 1 or len(values) < 2 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
         raise ParameterError(f"edges must be two or more finite numbers, each above the one before, got {edges!r}")
-    return tuple(values.tolist())
+    return tuple(values.tolist()), clock
 
 
 def _distinct(domain: Labels) -> tuple[Any, ...]:

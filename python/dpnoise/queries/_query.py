@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpnoise._columns import held_column
 from dpnoise._types import Number
 from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace, Mechanism
 from dpnoise.sensitivity import Relation
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Released = TypeVar("Released", default=Any)
+else:  # before Python 3.13 it has no default
+    from typing import TypeVar
+
+    Released = TypeVar("Released")
 
 
 class Query(Mechanism):
