@@ -48,6 +48,17 @@ def test_a_histogram_is_labelled_by_its_groups() -> None:
             drinks.to_pandas(released)
 
 
+def test_bins_may_be_without_an_end() -> None:
+    assert Histogram(edges=[0, 18, 65, math.inf], epsilon=SURE).release([5, 30, 70, 80]).tolist() == [1, 1, 2]
+    column = [-math.inf, -1e308, -1, 0, 10**400, math.inf, -(10**400), None, math.nan]
+    for edges, counts in (([-math.inf, 0, math.inf], [4, 3]), ([0, math.inf], [3]), ([-math.inf, -1], [4])):
+        bins = Histogram(edges=edges, epsilon=SURE)
+        assert bins.release(column).tolist() == counts
+        assert pickle.loads(pickle.dumps(bins)) == bins  # noqa: S301
+    ends = Histogram(edges=[-math.inf, 0.5, math.inf], epsilon=SURE)
+    assert ends.to_pandas(ends.release(column)).to_dict() == {"[-inf, 0.5)": 5, "[0.5, inf]": 2}
+
+
 ODD = [
     [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0],
     [2**70, -(2**70), 10**400, 1, 2, 3, None],
@@ -456,8 +467,13 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
             "either edges or domain must be given, got neither: use StabilityHistogram for",
         ),
         (lambda: Histogram(epsilon=1.0, edges=[0, 1], domain=[1]), "either edges or domain must be given, got both"),
-        (lambda: Histogram(epsilon=1.0, edges=[0, 0]), "edges must be two or more finite numbers"),
-        (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more finite numbers"),
+        (
+            lambda: Histogram(epsilon=1.0, edges=[0, math.inf, math.inf]),
+            "edges must be two or more numbers, each above",
+        ),
+        (lambda: Histogram(epsilon=1.0, edges=[math.inf, 0]), "edges must be two or more numbers, each above the one"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, 0]), "edges must be two or more numbers, each above the one"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more numbers, each above the one"),
         (lambda: Histogram(epsilon=1.0, domain=["a", "a"]), "domain must be one or more values that differ"),
         (lambda: Histogram(epsilon=1.0, domain=[]), "domain must be one or more values that differ"),
         (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, got 0.0"),

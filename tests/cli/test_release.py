@@ -61,6 +61,7 @@ def ask(people: Path, query: str, column: str, *more: object, epsilon: float = S
         ("median", "age", ["--bounds", 0, 60], {"all": 39.25}),
         ("quantile", "age", ["--bounds", 0, 60, "--q", 0.125], {"all": 20.5}),
         ("histogram", "age", ["--edges", "0,25,50,100"], {"[0, 25)": 1, "[25, 50)": 2, "[50, 100]": 1}),
+        ("histogram", "age", ["--edges=-inf,25,50,inf"], {"[-inf, 25)": 1, "[25, 50)": 2, "[50, inf]": 1}),
         (
             "histogram",
             "age",
@@ -226,7 +227,7 @@ def test_what_cannot_be_answered_costs_nothing(refuse: Refuse, people: Path, tmp
         ("histogram", "age", [], "--query histogram takes either --edges, or --domain or --domain-file, or --delta"),
         ("histogram", "age", ["--edges", "0,1", "--delta", 0.1], "--query histogram takes either --edges"),
         ("histogram", "age", ["--edges", "0,x"], "--edges must be numbers separated by commas, got '0,x'"),
-        ("histogram", "age", ["--edges", "1,0"], "edges must be two or more finite numbers, each above the one before"),
+        ("histogram", "age", ["--edges", "1,0"], "edges must be two or more numbers, each above the one before"),
         ("count", "age", ["--rows", 5], "--query count takes no --rows"),
         ("mean", "age", ["--bounds", 0, 1, "--rows", 0], "--rows must be an integer from 1 to 9007199254740991, got 0"),
         ("mean", "age", ["--bounds", 0, "x"], "Invalid value for '--bounds': it takes two numbers, got '0', 'x'."),

@@ -70,7 +70,10 @@ def release(
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="histogram: the edges of bins, increasing numbers separated by commas."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="histogram: the edges of bins, increasing numbers separated by commas; the last may be inf.",
+        ),
     ] = None,
     domain: Annotated[
         str | None,

@@ -30,16 +30,18 @@ class Histogram(CountingQuery, Generic[Released]):
     """The numbers of rows in disjoint public groups: bins of numbers, or labels.
 
     Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
-    "substitute", since a row may leave one group for another. The release is epsilon-differentially private. Rows that
-    are in no group, missing values among them, are not counted.
+    "substitute", since a row may leave one group for another. The release is epsilon-differentially private.
+
+    Rows that are in no group, missing values among them, are not counted: add open ends to bins, as in
+    ``edges=[-inf, 0, 18, 65, inf]``, to count all numbers.
 
     Parameters
     ----------
     edges : array_like, optional
-        The edges of bins of numbers: two or more finite numbers, each above the one before. Bin ``i`` has the values
-        from ``edges[i]`` up to, but not including, ``edges[i + 1]``; the last bin includes its upper edge, as in
-        `numpy.histogram`. Give exactly one of `edges` and `domain`. Never take them from the data. Edges may be dates
-        or times, as the bounds of `Quantile` may be.
+        The edges of bins of numbers: two or more, each above the one before. The first may be ``-inf`` and the last
+        ``inf``, for bins without an end. Bin ``i`` has the values from ``edges[i]`` up to, but not including,
+        ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`. Give exactly one of `edges` and
+        `domain`. Never take them from the data. Edges may be dates or times, as the bounds of `Quantile` may be.
     domain : sequence of str, int, float or bool, optional
         The labels of the groups, one or more, all different: all texts, all numbers or all booleans; a pandas
         `Categorical`, a polars `Enum` or an Arrow dictionary stands for its categories. Never take it from the data:
@@ -144,8 +146,8 @@ class Histogram(CountingQuery, Generic[Released]):
         Returns
         -------
         pandas.Series
-            The counts by label; or by bin, named by its edges: the last bin is as in "[90, 100]" and includes its upper
-            edge, and the others are as in "[0, 10)".
+            The counts by label; or by bin, named by its edges: the last bin is as in "[90, 100]" or "[90, inf]" and
+            includes its upper edge, and the others are as in "[0, 10)".
 
         Examples
         --------
@@ -186,8 +188,9 @@ def _increasing(edges: Any) -> tuple[tuple[float, ...], Clock | None]:
     if array.dtype.kind not in "iuf":
         raise TypeError(f"edges must be real numbers, got dtype {dtype_of(array)}")
     values = array.astype(np.float64)
-    if values.ndim != 1 or len(values) < 2 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
-        raise ParameterError(f"edges must be two or more finite numbers, each above the one before, got {edges!r}")
+    # Infinite numbers that are each above the one before are at the ends.
+    if values.ndim != 1 or len(values) < 2 or not (values[1:] > values[:-1]).all():
+        raise ParameterError(f"edges must be two or more numbers, each above the one before, got {edges!r}")
     return tuple(values.tolist()), clock
 
 
