@@ -173,7 +173,7 @@ def listed(values: Any) -> Any:
 def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:
     if values is None:
         raise TypeError(f"values must be {what}, got None")
-    found = array_of(values, "values")
+    found = array_of(only_column(values, "values"), "values")
     if found.ndim != 1:
         raise ParameterError(f"values must be one-dimensional, one for each person, got shape {found.shape}")
     if found.size == 0 and isinstance(values, list | tuple):
@@ -298,6 +298,31 @@ def array_from(x: Any, name: str, missing: Missing = "refuse", *, tables: bool =
     return found
 
 
+def only_column(x: Any, name: str) -> Any:
+    """Return the column of a data frame or an Arrow table that has just one, and all else as it is.
+
+    Arrow data, which may be read once only, become a pyarrow chunked array.
+    """
+    if type(x) in _PLAIN or not is_foreign(type(x)):
+        return x
+    if library_of(type(x)) in ("pandas", "polars"):
+        if len(getattr(x, "shape", ())) != 2:
+            return x
+        columns = list(x.iter_columns()) if hasattr(x, "iter_columns") else [column for _, column in x.items()]
+    elif is_arrow(type(x)):
+        if library_of(type(x)) == "pyarrow" and hasattr(x, "type"):  # a column, of structs perhaps
+            return x
+        x = arrow_column(x, name)
+        if not require_pyarrow().types.is_struct(x.type):  # how a table comes
+            return x
+        columns = x.flatten()
+    else:
+        return x
+    if len(columns) != 1:
+        raise ParameterError(f"{name} must be a single column, got a table of {len(columns)} columns: pass one of them")
+    return columns[0]
+
+
 def _reader(kind: type) -> Callable[..., NDArray[Any]]:
     if library_of(kind) in ("pandas", "polars"):
         return _from_pandas if library_of(kind) == "pandas" else _from_polars
@@ -306,7 +331,7 @@ def _reader(kind: type) -> Callable[..., NDArray[Any]]:
 
 def _from_pandas(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     if len(x.shape) == 2:
-        return _matrix((_from_pandas(column, name, missing) for _, column in x.items()), name, missing)
+        return _matrix((_from_pandas(column, name, missing) for _, column in x.items()), name)
     if hasattr(x.dtype, "pyarrow_dtype"):
         return _from_arrow(getattr(x, "array", x).__arrow_array__(), name, missing)
     # In NumPy's own dtypes missing values are NaN, which the caller handles.
@@ -319,7 +344,7 @@ def _from_pandas(x: Any, name: str, missing: Missing) -> NDArray[Any]:
 
 def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     if len(x.shape) == 2:
-        return _matrix((_from_polars(column, name, missing) for column in x.iter_columns()), name, missing)
+        return _matrix((_from_polars(column, name, missing) for column in x.iter_columns()), name)
     if missing == "refuse" and x.null_count():
         raise missing_values(name)
     if missing == "refuse" and x.dtype.is_nested():
@@ -338,7 +363,7 @@ def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     if missing == "refuse" and column.null_count:
         raise missing_values(name)
     if types.is_struct(column.type):  # how a table comes
-        return _matrix((_from_arrow(field, name, missing) for field in column.flatten()), name, missing)
+        return _matrix((_from_arrow(field, name, missing) for field in column.flatten()), name)
     if missing == "refuse" and types.is_nested(column.type):  # values may be missing further inside
         raise _nested(name)
     if missing == "drop":
@@ -372,9 +397,7 @@ def _decoder(pa: Any, kind: Any) -> Callable[[Any], Any] | None:
     return lambda chunk: chunk.dictionary.cast(values).take(chunk.indices)
 
 
-def _matrix(columns: Iterable[NDArray[Any]], name: str, missing: Missing) -> NDArray[Any]:
-    if missing != "refuse":
-        raise ParameterError(f"{name} must have one dimension, got a table: pass one of its columns")
+def _matrix(columns: Iterable[NDArray[Any]], name: str) -> NDArray[Any]:
     found = list(columns)
     if not found:
         raise ParameterError(f"{name} must have columns, got a table without")

@@ -28,6 +28,7 @@ from dpnoise._arrays import (
     is_missing,
     library_of,
     missing_values,
+    only_column,
     read_by,
     require_pyarrow,
 )
@@ -66,7 +67,7 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
             raise ParameterError(f"{name} must have one dimension, got sequences")
     elif is_foreign(type(column)):
         # Integers beside missing values would become floats, and different large integers the same float.
-        array = array_from(column, name, "keep" if missing else "drop")
+        array = array_from(only_column(column, name), name, "keep" if missing else "drop")
     elif hasattr(type(column), "to_numpy"):
         array = read_by(lambda x: np.asarray(x.to_numpy()), column, name)
     else:
@@ -320,6 +321,7 @@ def places_of_texts(values: Any, places: Mapping[Any, int], name: str) -> NDArra
 
     The places are 0, 1, ..., in this order.
     """
+    values = only_column(values, name)
     read = {"pandas": _places_in_pandas, "polars": _places_in_polars}.get(library_of(type(values)))
     if read is None:
         read = _places_in_arrow if is_arrow(values) else _places_of_items

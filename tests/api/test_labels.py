@@ -438,11 +438,15 @@ def test_an_integer_that_is_no_label_is_not_told(make: Callable[[list[Any]], Any
         assert "31" not in said
 
 
-def test_tables_are_no_column() -> None:
+def test_tables_of_one_column_are_that_column() -> None:
     protocol = local.OptimizedUnaryEncoding(domain=TEXTS, epsilon=1.0)
+    expected = protocol.perturb(["red"], rng=SeededRng(1))
     for make in (pd.DataFrame, pl.DataFrame, pa.table):
-        with pytest.raises((ParameterError, TypeError), match=r"^values must (have one dimension|be texts)"):
-            protocol.perturb(make({"colour": ["red"]}))
+        assert np.array_equal(protocol.perturb(make({"colour": ["red"]}), rng=SeededRng(1)), expected)
+        with pytest.raises(
+            ParameterError, match=r"^values must be a single column, got a table of 2 columns: pass one"
+        ):
+            protocol.perturb(make({"colour": ["red"], "other": ["red"]}))
 
 
 @pytest.mark.parametrize("container", ["pandas categorical", "pandas Categorical", "polars Categorical", "polars Enum",

@@ -13,12 +13,12 @@ pa = pytest.importorskip("pyarrow", reason="the extra `test` is not installed")
 import nanoarrow
 import pandas as pd
 import polars as pl
-from interchange.calls import MATRICES, OF_TEXTS, RAPPOR, REALS, VECTORS, Call
+from interchange.calls import LOCAL, MATRICES, OF_TEXTS, QUERIES, RAPPOR, REALS, VECTORS, Call
 from interchange.calls import TEXTS as TEXTS_OF_CALLS
-from interchange.containers import COLUMNS, TEXTS, Make, OnlyTensor
+from interchange.containers import COLUMNS, TEXTS, Make, OnlyArray, OnlyStream, OnlyTensor
 from interchange.containers import MATRICES as TABLES
 
-from dpnoise import stability
+from dpnoise import ParameterError, stability
 from dpnoise._arrays import array_of
 from dpnoise.hazmat import SeededRng
 
@@ -55,6 +55,30 @@ def others(call: Call, containers: Mapping[str, Make]) -> dict[str, Any]:
 def test_columns(name):
     few = ["polars chunks", "pyarrow dictionary chunks", "pandas nullable", "DLPack"]  # it takes a tenth of a second
     assert others(VECTORS[name], {key: COLUMNS[key] for key in few} if name == "StableBootstrap" else COLUMNS) == {}
+
+
+FRAMES: dict[str, Make] = {
+    "pandas": lambda a: pd.DataFrame({"a": a}),
+    "polars": lambda a: pl.DataFrame({"a": a}),
+    "pyarrow table": lambda a: pa.table({"a": a}),
+    "pyarrow batch": lambda a: pa.record_batch({"a": a}),
+    "stream": lambda a: OnlyStream(pa.table({"a": pa.chunked_array([a[:5], a[5:]])})),
+    "capsule": lambda a: OnlyArray(pa.record_batch({"a": a})),
+}
+
+
+@pytest.mark.parametrize("name", {**QUERIES, **LOCAL})
+def test_tables_of_one_column_are_that_column(name):
+    assert others(VECTORS[name], FRAMES) == {}
+
+
+@pytest.mark.parametrize("name", ["Count", "Sum", "Histogram of categories", *LOCAL])
+def test_tables_of_several_columns_or_none_are_refused(name):
+    function, values = VECTORS[name]
+    for width, table in ((2, {"a": values, "b": values}), (0, {})):
+        for make in (pd.DataFrame, pl.DataFrame, pa.table, lambda table: OnlyStream(pa.table(table))):
+            with pytest.raises(ParameterError, match=rf"must be a single column, got a table of {width} columns: pass"):
+                function(make(table))
 
 
 @pytest.mark.parametrize("name", OF_TEXTS)

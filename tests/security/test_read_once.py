@@ -184,7 +184,7 @@ BAD: list[tuple[Any, Callable[[], Any]]] = [
     (RUN, lambda: iter([])),
     (RUN, lambda: 5),
     (queries.Sum(bounds=BOUNDS, **MANY), lambda: Stream(pa.array(["a"]))),
-    (queries.Median(bounds=BOUNDS, **MANY), lambda: reader(VALUES)),
+    (queries.Median(bounds=BOUNDS, **MANY), lambda: pa.table({"a": VALUES, "b": VALUES}).to_reader()),
     (queries.StabilityHistogram(delta=0.1, **MANY), lambda: Listed([[1]])),
     (local.SampleAndThreshold(epsilon=1.0, delta=0.01, threshold=20), lambda: Stream(pa.array([[1]]))),
     (mechanisms.Laplace(**MANY), lambda: Stream(pa.array([1.0, None]))),

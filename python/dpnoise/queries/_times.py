@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import arrow_column, dtype_of, is_arrow, is_missing, library_of, read_by
+from dpnoise._arrays import dtype_of, is_missing, library_of, only_column, read_by
 from dpnoise._columns import column_of, readable
 from dpnoise._errors import ParameterError
 from dpnoise.sensitivity import check_bounds
@@ -150,12 +150,11 @@ def _kind_of(dtype: np.dtype[Any], zoned: bool) -> str:
 
 def _read(column: Any, name: str) -> tuple[bool, NDArray[Any]]:
     """Return whether the type of a column has a time zone, and its rows, in UTC if so; or objects."""
+    column = only_column(column, name)
     library, dtype = library_of(type(column)), getattr(column, "dtype", None)
     if library == "pandas" and getattr(dtype, "tz", None) is not None:
         return True, np.asarray(getattr(column, "array", column).tz_convert(None))
     if hasattr(dtype, "pyarrow_dtype"):
         column = getattr(column, "array", column).__arrow_array__()
-    elif library not in ("pandas", "polars") and is_arrow(type(column)):
-        column = arrow_column(column, name)
     zone = getattr(dtype, "time_zone", None) or getattr(getattr(column, "type", None), "tz", None)
     return zone is not None, column_of(column, name)
