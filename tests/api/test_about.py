@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import pickle
 import re
 from collections.abc import Callable
@@ -379,6 +380,21 @@ def test_a_mean_is_in_the_unit_of_its_bounds(mean: Any, bounds: tuple[float, flo
     plain_together = local.Split(attributes={"a": mean, "b": SURVEY})
     assert together.variance("a", 7, at=lower) == pytest.approx(half * half * plain_together.variance("a", 7, at=-1.0))
     refuses(ParameterError, "at must be between", together.variance, "a", 7, np.nextafter(lower, -np.inf))
+
+
+@pytest.mark.parametrize("mean", MEANS, ids=repr)
+def test_bounds_given_to_the_class_are_those_of_about(mean: Any) -> None:
+    protocol = type(mean)(bounds=(-5, 100), **mean._arguments())
+    other = mean.about(bounds=(-5, 100))
+    assert protocol == other == eval(repr(other), vars(local))  # noqa: S307
+    assert repr(protocol).startswith(f"{type(mean).__name__}(bounds=(-5.0, 100.0), epsilon=")
+    assert protocol.bounds == other.bounds == (-5.0, 100.0)
+    assert protocol.spec_id == other.spec_id != mean.spec_id
+    values = [-7.0, -5, 3, 200]
+    np.testing.assert_array_equal(protocol.perturb(values, rng=SeededRng(1)), other.perturb(values, rng=SeededRng(1)))
+    for bounds in ((1, 0), (0, math.inf), (0, 5e-324)):
+        refuses(ParameterError, "bounds must be two finite numbers", type(mean), bounds=bounds, **mean._arguments())
+    refuses(TypeError, "bounds must be two numbers", type(mean), bounds=7, **mean._arguments())
 
 
 @pytest.mark.parametrize("mean", MEANS, ids=repr)

@@ -125,6 +125,7 @@ def protocol_of(
 def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
     """Return a protocol; the protocol checks its parameters, and errors name them as options."""
     make, takes = PROTOCOLS[protocol], dict(signature(PROTOCOLS[protocol]).parameters)
+    takes.pop("bounds", None)  # commands that take them give them to `about`
     if "domain" in takes:
         takes.pop("domain" if labels is None else "k", None)
     given = {name: value for name, value in parameters.items() if value is not None}

@@ -132,12 +132,17 @@ class MeanProtocol(NumberProtocol):
     """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of the numbers.
 
     A report is epsilon-locally differentially private for the achieved ``epsilon``; a report of `GaussianMean` is
-    (epsilon, delta)-locally differentially private. `about` gives the protocol for numbers within other bounds.
+    (epsilon, delta)-locally differentially private. With ``bounds``, given to the class or to `about`, numbers are
+    within these instead.
     """
 
     __slots__ = ()
 
     _domain: tuple[float, float] | None
+
+    def _make_within(self, bounds: Bounds | None, **arguments: Number) -> None:
+        self._domain = None if bounds is None else self._domain_of(bounds)
+        self._make(**arguments)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -177,7 +182,7 @@ class MeanProtocol(NumberProtocol):
         >>> from dpnoise import local
         >>> ages = local.DuchiMean(epsilon=1.0).about(question="age in years", bounds=(0, 100))
         >>> ages
-        DuchiMean(epsilon=1.0).about(question='age in years', bounds=(0.0, 100.0))
+        DuchiMean(bounds=(0.0, 100.0), epsilon=1.0).about(question='age in years')
         """
         return self._renewed(question, period, None if bounds is None else self._domain_of(bounds))
 
@@ -262,6 +267,9 @@ class DuchiMean(MeanProtocol):
     ----------
     epsilon : float
         The privacy parameter of one report, from 2**-20 to 32.
+    bounds : pair of float, optional
+        The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+        Numbers are clamped to them, and estimates are in their unit. By default numbers are in [-1, 1].
 
     References
     ----------
@@ -277,8 +285,8 @@ class DuchiMean(MeanProtocol):
     __slots__ = ()
     _family = "duchi_mean"
 
-    def __init__(self, *, epsilon: Number) -> None:
-        self._make(epsilon=epsilon)
+    def __init__(self, *, epsilon: Number, bounds: Bounds | None = None) -> None:
+        self._make_within(bounds, epsilon=epsilon)
 
 
 class PiecewiseMean(MeanProtocol):
@@ -293,6 +301,9 @@ class PiecewiseMean(MeanProtocol):
     ----------
     epsilon : float
         The privacy parameter of one report, from 2**-20 to 32.
+    bounds : pair of float, optional
+        The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+        Numbers are clamped to them, and estimates are in their unit. By default numbers are in [-1, 1].
 
     Notes
     -----
@@ -317,8 +328,8 @@ class PiecewiseMean(MeanProtocol):
     __slots__ = ()
     _family = "piecewise_mean"
 
-    def __init__(self, *, epsilon: Number) -> None:
-        self._make(epsilon=epsilon)
+    def __init__(self, *, epsilon: Number, bounds: Bounds | None = None) -> None:
+        self._make_within(bounds, epsilon=epsilon)
 
 
 class HybridMean(MeanProtocol):
@@ -334,6 +345,9 @@ class HybridMean(MeanProtocol):
     ----------
     epsilon : float
         The privacy parameter of one report, from 2**-20 to 32.
+    bounds : pair of float, optional
+        The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+        Numbers are clamped to them, and estimates are in their unit. By default numbers are in [-1, 1].
 
     References
     ----------
@@ -350,8 +364,8 @@ class HybridMean(MeanProtocol):
     __slots__ = ()
     _family = "hybrid_mean"
 
-    def __init__(self, *, epsilon: Number) -> None:
-        self._make(epsilon=epsilon)
+    def __init__(self, *, epsilon: Number, bounds: Bounds | None = None) -> None:
+        self._make_within(bounds, epsilon=epsilon)
 
     def _chances(self, fields: Mapping[str, Any], outputs: int) -> NDArray[np.float64]:
         share = fields["alpha"] / 2**24
@@ -371,6 +385,9 @@ class LaplaceMean(MeanProtocol):
     ----------
     epsilon : float
         The privacy parameter of one report, from 2**-20 to 32.
+    bounds : pair of float, optional
+        The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+        Numbers are clamped to them, and estimates are in their unit. By default numbers are in [-1, 1].
 
     Notes
     -----
@@ -392,8 +409,8 @@ class LaplaceMean(MeanProtocol):
     __slots__ = ()
     _family = "laplace_mean"
 
-    def __init__(self, *, epsilon: Number) -> None:
-        self._make(epsilon=epsilon)
+    def __init__(self, *, epsilon: Number, bounds: Bounds | None = None) -> None:
+        self._make_within(bounds, epsilon=epsilon)
 
     def _is_unlikely(self, state: LocalAccumulator) -> bool:
         mean, _, _, _ = state.estimate_mean()
@@ -418,6 +435,9 @@ class GaussianMean(MeanProtocol):
         The privacy parameter of one report, from 2**-64 to below 1. For all x, x' and all sets S of reports,
         ``P(S | x) <= exp(epsilon) * P(S | x') + delta``. Choose it much smaller than one over the number of people,
         since (epsilon, delta) does not rule out that each person's number is shown with the probability delta.
+    bounds : pair of float, optional
+        The numbers within which people's numbers are, the lower one first: public, and not looked up in the data.
+        Numbers are clamped to them, and estimates are in their unit. By default numbers are in [-1, 1].
 
     Notes
     -----
@@ -441,8 +461,8 @@ class GaussianMean(MeanProtocol):
     __slots__ = ()
     _family = "gaussian_mean"
 
-    def __init__(self, *, epsilon: Number, delta: Number) -> None:
-        self._make(epsilon=epsilon, delta=delta)
+    def __init__(self, *, epsilon: Number, delta: Number, bounds: Bounds | None = None) -> None:
+        self._make_within(bounds, epsilon=epsilon, delta=delta)
 
     def _is_unlikely(self, state: LocalAccumulator) -> bool:
         mean, _, _, _ = state.estimate_mean()

@@ -112,7 +112,7 @@ class Protocol(Specification):
             parameters.pop("k", None)
             parameters = {"domain": self._domain, **parameters}
         elif self._domain is not None:
-            about["bounds"] = self._domain
+            parameters = {"bounds": self._domain, **parameters}
         elif self._native.labels is not None:
             return f"{type(self).__name__}.from_json({self.to_json()!r})"
         return shown(type(self).__name__, parameters, about)
