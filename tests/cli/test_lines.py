@@ -22,6 +22,7 @@ from dpnoise.cli.console import InputError
 LINE = "its line does not close"
 FILE = "is never closed"
 MALFORMED = "is not a well-formed CSV file"
+ENCODING = "must be UTF-8 text, got another encoding: if it is from Windows in Western Europe, convert it by `iconv "
 LIMIT = 1 << 20
 
 
@@ -57,7 +58,7 @@ LINES: list[tuple[str, bytes, list[str] | str]] = [
     ("NUL", b"x\0,y", ["x\0"]),
     ("a byte order mark", b"\xef\xbb\xbfx,y", ["\ufeffx"]),
     ("a quote behind a byte order mark", b'\xef\xbb\xbf"x,y', ['\ufeff"x']),
-    ("no UTF-8", b"\xff,y", MALFORMED),
+    ("no UTF-8", b"\xff,y", ENCODING),
     ("a field too few", b"x", MALFORMED),
     ("a field too many", b"x,y,z", MALFORMED),
     ("an empty line", b"", []),
@@ -157,7 +158,7 @@ def test_rows_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suf
         (b'a,"b', LINE),
         (b"a,b", "has no column 'b,'"),
         (b"", "has no column 'b,'"),
-        (b"\xff", MALFORMED),
+        (b"\xff", ENCODING),
     ],
 )
 def test_a_line_of_names(tmp_path: Path, head: bytes, said: str | None) -> None:
@@ -167,6 +168,37 @@ def test_a_line_of_names(tmp_path: Path, head: bytes, said: str | None) -> None:
     else:
         with pytest.raises(InputError, match=said):
             column(tmp_path / "in.csv", content, "b,")
+
+
+PLAIN = "a,b\r\n1,Z\u00fcrich\r\n2,b\r\n"
+WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8 IN > OUT"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (PLAIN.encode("utf-8-sig"), None),
+        (PLAIN.encode("utf-16"), "got UTF-16: convert it by `iconv -f UTF-16 -t UTF-8 IN > OUT`"),
+        (PLAIN.encode("utf-16-le"), "got UTF-16LE: convert it by `iconv -f UTF-16LE -t UTF-8 IN > OUT`"),
+        (PLAIN.encode("utf-16-be"), "got UTF-16BE: "),
+        (b"\xfe\xff" + PLAIN.encode("utf-16-be"), "got UTF-16: "),
+        (PLAIN.encode("utf-32"), "got UTF-32: "),
+        (PLAIN.encode("latin-1"), WINDOWS),
+        (PLAIN.replace("b", "\u00fc").encode("cp1252"), WINDOWS),
+        (b"PK\x03\x04" + bytes(99), "is a spreadsheet or another archive: save it as CSV in UTF-8"),
+        (gzip.compress(PLAIN.encode()), "is compressed by gzip: name it .csv.gz"),
+        (b"PAR1\x15\x04", "is a Parquet file: name it .parquet"),
+    ],
+)
+def test_what_is_no_utf8_is_named_with_the_remedy(tmp_path: Path, content: bytes, said: str | None) -> None:
+    """By the first line and by the fact that a value is not: which one, and what it is, is not said."""
+    if said is None:
+        assert column(tmp_path / "in.csv", content, PLAIN[2]) == ["Z\u00fcrich", "b"]
+        return
+    with pytest.raises(InputError, match=re.escape(said)) as caught:
+        column(tmp_path / "in.csv", content, PLAIN[2])
+    assert "rich" not in str(caught.value)
+    assert column(tmp_path / "a.csv", PLAIN.encode("latin-1")) == ["1", "2"], "other columns are not decoded"
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])

@@ -247,9 +247,9 @@ def test_bad_files(refuse: Refuse, tmp_path: Path, reports: Path) -> None:
     raw = write_parquet(tmp_path / "raw.parquet", pa.array([b"red"]))
     assert "column 'colour' has the type binary; it must be text, number" in refuse(*oue(raw, reports))
     domain = tmp_path / "domain.bin"
-    domain.write_bytes(b"\xff\xfe\xff")
+    domain.write_bytes(b"\xff\xfer\0e\0d\0")
     arguments = ["perturb", empty, "--column", "c", "--protocol", "oue", "--epsilon", 1, "-o", reports]
-    assert "is not UTF-8 text" in refuse(*arguments, "--domain-file", domain)
+    assert f"{str(domain)!r} must be UTF-8 text, got UTF-16: " in refuse(*arguments, "--domain-file", domain)
     whole = write_parquet(tmp_path / "whole.parquet", pa.array(["red"] * 1000))
     damaged = tmp_path / "damaged.parquet"
     data = bytearray(whole.read_bytes())

@@ -1,10 +1,11 @@
-"""The rows of a CSV file, in blocks of whole rows.
+"""The first line of a text file, and the rows of a CSV file, in blocks of whole rows.
 
 Arrow's parser lets a quoted field cross the ends of lines, whatever it is told, so a row with an open quote would take
 in the rows after it. Here lines are divided into rows before they are parsed, by the parser's own rule: a quote opens a
 field in its first place only, two quotes within it stand for one, and elsewhere a quote is a character like any other.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -19,22 +20,62 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 _LF, _CR, _QUOTE, _COMMA = b'\n\r",'
 
+# How files begin that are no UTF-8 text, and what they are; encodings by the names that iconv takes.
+_BEGINNINGS: Final = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"PAR1\x15": "a Parquet file: name it .parquet, which stdin cannot be",
+    b"PK\x03\x04": "a spreadsheet or another archive: save it as CSV in UTF-8",
+    b"\x1f\x8b": "compressed by gzip: name it .csv.gz, or decompress it by `gzip -d`",
+}
+
+
+def check_text(start: bytes, path: Path) -> None:
+    """Refuse a file that begins with these bytes, which are public, if it is no UTF-8 text, and say what to do."""
+    found = next((found for beginning, found in _BEGINNINGS.items() if start.startswith(beginning)), None)
+    if found is None and (nul := start.find(b"\0")) >= 0:  # UTF-16 without a byte order mark
+        found = "UTF-16LE" if nul % 2 else "UTF-16BE"
+    if found is not None:
+        raise not_utf8(path, found) if found.startswith("UTF") else InputError(f"{str(path)!r} is {found}")
+    try:
+        start.decode()
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
+
+
+def not_utf8(path: Path, encoding: str | None = None) -> InputError:
+    """Return the error for a file in another encoding; only its beginning, and no value, may tell which."""
+    got = "got another encoding: if it is from Windows in Western Europe, convert it by"
+    return InputError(
+        f"{str(path)!r} must be UTF-8 text, {f'got {encoding}: convert it by' if encoding else got} "
+        f"`iconv -f {encoding or 'WINDOWS-1252'} -t UTF-8 IN > OUT`"
+    )
+
+
+def opened(read: Callable[[int], bytes]) -> tuple[bytes, Callable[[int], bytes]]:
+    """Return the first line that is not empty, without its end, and what reads the file from there on."""
+    block = read(_BLOCK)
+    data = block.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
+    while block and not (end := re.search(rb"[\r\n]", data)) and len(data) <= _BLOCK:
+        block = read(_BLOCK)
+        data = (data + block).lstrip(b"\r\n")
+    kept = [data]
+    return data[: end.start() if block and end else None], lambda size: kept.pop() if kept else read(size)
+
 
 def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) -> Iterator[memoryview]:
     """Yield the first row, which names the columns, and then the others in blocks of whole rows.
 
-    Rows end with their lines; with `quoted_lines` not within quotes.
+    Rows end with their lines; with `quoted_lines` not within quotes. The first byte is one of the first row.
     """
-    rest, at_start, named = b"", True, False
+    rest, named = b"", False
     while True:
         block = read(_BLOCK)
         if not block and not rest:
             return
         data = rest + (block or b"\n")
-        if at_start:
-            data, at_start = data.removeprefix(BYTE_ORDER_MARK), False
-        if not named:
-            data = data.lstrip(b"\r\n")
         first, last, is_open = _ends(data)
         if is_open and not quoted_lines:
             raise InputError(

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -11,6 +12,7 @@ import typer
 from dpnoise._display import silent
 from dpnoise._domain import Domain, listing
 from dpnoise.cli.console import InputError
+from dpnoise.cli.lines import check_text
 from dpnoise.sensitivity import Relation
 
 Threads: TypeAlias = Annotated[
@@ -111,7 +113,6 @@ def read_texts(text: str | None, file: Path | None, option: str) -> list[str] | 
             raise InputError(f"{option} must be texts separated by commas as in CSV, got {text!r}: {error}") from None
     if file is None:
         return None
-    try:
-        return file.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{str(file)!r} is not UTF-8 text") from None
+    data = file.read_bytes()
+    check_text(data, file)
+    return StringIO(data.decode("utf-8-sig"), newline=None).read().removesuffix("\n").split("\n")

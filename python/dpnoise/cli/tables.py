@@ -22,7 +22,7 @@ from dpnoise._json import read_json
 from dpnoise._parquet import PARQUET, native_file
 from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
 from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
-from dpnoise.cli.lines import BYTE_ORDER_MARK, row_blocks
+from dpnoise.cli.lines import BYTE_ORDER_MARK, check_text, not_utf8, opened, row_blocks
 
 Read = TypeVar("Read")
 
@@ -82,7 +82,10 @@ def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> tuple[C
 def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_lines: bool, batch_rows: int) -> Column:
     raw = native_file(path)  # a missing or unreadable file is the system's error to name, not a damaged one
     stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
-    rows = _each(row_blocks(stream.read, path, quoted_lines=quoted_lines), path, "CSV file")
+    with _damage_named(path, "CSV file"):
+        line, read = opened(stream.read)
+    check_text(line, path)
+    rows = _each(row_blocks(read, path, quoted_lines=quoted_lines), path, "CSV file")
     first = next(rows, None)
     if first is None:
         raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
@@ -93,7 +96,7 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_
     parse = pa.csv.ParseOptions(newlines_in_values=quoted_lines, ignore_empty_lines=len(names) > 1)
     convert = pa.csv.ConvertOptions(
         include_columns=[name],
-        column_types={name: pa.large_string()},
+        column_types={name: pa.large_binary()},  # whose errors are no longer those of the encoding
         strings_can_be_null=empty_is_missing or kind not in (TEXTS, LABELS),
         null_values=[""],
         quoted_strings_can_be_null=False,
@@ -105,11 +108,18 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_
             with _damage_named(path, "CSV file"):
                 table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
-                read = raw.tell()
-                yield kind.of(batch.column(0), name), read - before
-                before = read
+                now = raw.tell()
+                yield kind.of(_texts(batch.column(0), path), name), now - before
+                before = now
 
     return Column(path.stat().st_size, "bytes", batches())
+
+
+def _texts(fields: pa.Array, path: Path) -> pa.Array:
+    try:
+        return fields.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise not_utf8(path) from None
 
 
 def _parsed(*rows: memoryview, **options: Any) -> pa.Table:
