@@ -27,13 +27,17 @@ LIMIT = 1 << 20
 
 
 def column(path: Path, content: bytes, name: str = "a", *, quoted_lines: bool = False) -> list[str | None]:
-    """Return the texts of a column."""
+    """Return the texts of a column of a file with this content."""
     path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
-    read = tables.open_column(
-        path, name, kinds.TEXTS, labels=None, strict=True, empty_is_missing=False, quoted_lines=quoted_lines,
+    return texts(path, name, quoted_lines)
+
+
+def texts(path: Path, name: str, quoted_lines: bool) -> list[str | None]:
+    read = tables.open_columns(
+        path, [tables.Column(name, kinds.TEXTS)], strict=True, empty_is_missing=False, quoted_lines=quoted_lines,
         batch_rows=1 << 18,
     )  # fmt: skip
-    return [value for values, _ in read.batches for value in values.to_pylist()]
+    return [value for [values], _ in read.batches for value in values.to_pylist()]
 
 
 # A line between others, of the columns a and b: the rows that it is, as values of a, or why the file is refused.
@@ -218,9 +222,7 @@ def test_files_that_are_cut(tmp_path: Path) -> None:
     column(path, whole * 1000)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=MALFORMED):
-        tables.open_column(
-            path, "a", kinds.TEXTS, labels=None, strict=True, empty_is_missing=False, quoted_lines=False, batch_rows=9
-        )
+        texts(path, "a", False)
 
 
 RELEASE = ("--query", "count", "--epsilon", 1e9, "--json")

@@ -126,7 +126,7 @@ def test_a_signal_ends_every_command_with_a_line(
         "dpnoise.cli.estimate.local.Accumulator.estimate": ["estimate", *parts, "-o", new.with_suffix(".csv")],
         "dpnoise.cli.tables.write_table": ["estimate", *parts, "-o", new.with_suffix(".csv")],
         "dpnoise.cli.state.State.joined": ["merge", state, state, "-o", new],
-        "dpnoise.cli.release.tables.open_column": ["release", colours_csv, "--query", "count", "--column", "colour",
+        "dpnoise.cli.release.tables.open_columns": ["release", colours_csv, "--query", "count", "--column", "colour",
                                                    "--epsilon", 1, "-o", new.with_suffix(".json")],
         "dpnoise.cli.ledger.Ledger.open_readonly": ["ledger", ledger],
         "dpnoise.cli.audit.self_audit": ["audit", "--plot", new.with_suffix(".png")],

@@ -134,19 +134,14 @@ def perturb(
     check_target(output, [source, *files, *filter(None, (spec,))])
 
     batch_rows = tables.batch_rows(scheme.report_bytes)
-    opened = [
-        tables.open_column(
-            source,
-            name,
-            kind,
-            labels=labels,
-            strict=False,  # a value in no label is refused later, and one label may stand for missing values
-            empty_is_missing=missing is not None,
-            quoted_lines=quoted_lines,
-            batch_rows=batch_rows,
-        )
-        for name, kind, labels in zip(columns, needed, domains, strict=True)
-    ]
+    opened = tables.open_columns(
+        source,
+        [tables.Column(*one) for one in zip(columns, needed, domains, strict=True)],
+        strict=False,  # a value in no label is refused later, and one label may stand for missing values
+        empty_is_missing=missing is not None,
+        quoted_lines=quoted_lines,
+        batch_rows=batch_rows,
+    )
     fill = None if missing is None else needed[0].of(pa.array([missing], pa.large_string()), "--missing")[0]
     rows = 0
     with locked(output):
@@ -156,18 +151,18 @@ def perturb(
                 f"cost it again; give another name, or --force to replace it"
             )
         with (
-            progress("perturbing", opened[0].total, opened[0].unit) as advance,
+            progress("perturbing", opened.total, opened.unit) as advance,
             atomic_write(output) as file,
             report_writer(file, scheme) as write,
         ):
-            for batch in zip(*(one.batches for one in opened), strict=True):
+            for batch, amount in opened.batches:
                 values = [
                     _filled(column, fill, labels, name)
-                    for (column, _), labels, name in zip(batch, domains, columns, strict=True)
+                    for column, labels, name in zip(batch, domains, columns, strict=True)
                 ]
                 write(_perturbed(scheme, dict(zip(columns, values, strict=True)), threads))
                 rows += len(values[0])
-                advance(batch[0][1])
+                advance(amount)
 
     name = name_of(scheme)
     record = {

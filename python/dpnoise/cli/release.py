@@ -279,11 +279,9 @@ def _question(
 def _read(
     source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None, quoted_lines: bool
 ) -> pa.ChunkedArray:
-    data = tables.open_column(
+    data = tables.open_columns(
         source,
-        column,
-        kind,
-        labels=labels,
+        [tables.Column(column, kind, labels)],
         strict=True,
         empty_is_missing=True,
         quoted_lines=quoted_lines,
@@ -291,7 +289,7 @@ def _read(
     )
     chunks = []
     with progress("reading", data.total, data.unit) as advance:
-        for values, amount in data.batches:
+        for [values], amount in data.batches:
             chunks.append(values)
             advance(amount)
     return pa.chunked_array(chunks, type=kind.type)

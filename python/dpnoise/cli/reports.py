@@ -67,7 +67,7 @@ def _of_attributes(path: Path, protocol: local.AttributesProtocol) -> Reports:
 
     def batches(rows: int) -> Iterator[NDArray[np.uint8]]:
         rows = min(rows, rows_at_a_time(file, path, "report", rows * protocol.report_bytes))
-        for column in tables.columns_of(file, path, "report", rows):
+        for [column] in tables.batches_of(file, path, ["report"], rows):
             end = column.offset + len(column)
             numbers = np.frombuffer(column.buffers()[1] or b"", np.uint8, end * protocol.report_bytes)
             yield numbers.reshape(-1, protocol.report_bytes)[column.offset :]

@@ -32,54 +32,69 @@ _FORMULA: Final = re.compile(r"(?is)'*(?![+-]?[0-9.]+(e[+-]?[0-9]+)?\Z)[=+\-@\t\
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is read once, in batches, each with its share of `total`, in rows or bytes."""
+    """A column to read: what it must hold, and labels, whose spelling the values have that are equal to one."""
+
+    name: str
+    kind: Kind
+    labels: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns that are read once, in batches, each with its share of `total`, in rows or bytes."""
 
     total: int
     unit: Literal["rows", "bytes"]
-    batches: Iterator[tuple[pa.Array, int]]
+    batches: Iterator[tuple[Sequence[pa.Array], int]]
 
 
-def open_column(
+def open_columns(
     path: Path,
-    name: str,
-    kind: Kind,
+    columns: Sequence[Column],
     *,
-    labels: Sequence[str] | None,
     strict: bool,
     empty_is_missing: bool,
     quoted_lines: bool,
     batch_rows: int,
-) -> Column:
-    """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows and are converted.
+) -> Columns:
+    """Open columns of a Parquet or CSV file; their batches have at most `batch_rows` rows and are converted.
 
-    Values that are equal to one of `labels` are spelled like it; `strict` refuses labels that the column cannot have.
-    CSV has no marker for a missing value. So an empty field is the empty string, or, with `empty_is_missing`, a missing
-    value unless it is quoted.
+    `strict` refuses labels that a column cannot have. CSV has no marker for a missing value. So an empty field is the
+    empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless it is quoted.
     """
-    column, found = (
-        _open_parquet(path, name, kind, batch_rows)
+    opened, types = (
+        _open_parquet(path, columns, batch_rows)
         if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet"
-        else (_open_csv(path, name, kind, empty_is_missing, quoted_lines, batch_rows), None)
+        else (_open_csv(path, columns, empty_is_missing, quoted_lines, batch_rows), [None] * len(columns))
     )
-    if labels is None:
-        return column
-    spelled = spelled_as(labels, found, name, strict=strict)
-    return replace(column, batches=((spelled(values), amount) for values, amount in column.batches))
+    spelled = [
+        spelled_as(column.labels or (), found, column.name, strict=strict)
+        for column, found in zip(columns, types, strict=True)
+    ]
+    batches = (
+        ([spell(one) for spell, one in zip(spelled, batch, strict=True)], amount) for batch, amount in opened.batches
+    )
+    return replace(opened, batches=batches)
 
 
-def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> tuple[Column, pa.DataType]:
+def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tuple[Columns, list[pa.DataType]]:
     file = parquet_file(path)
-    _check_column(path, name, file.schema_arrow.names)
-    found = file.schema_arrow.field(name).type
-    found = found.value_type if pa.types.is_dictionary(found) else found
-    if not kind.allows(found):
-        raise InputError(f"column {name!r} has the type {found}; it must be {kind.name}")
-    columns = columns_of(file, path, name, batch_rows)
-    batches = ((kind.of(column, name), len(column)) for column in columns)
-    return Column(file.metadata.num_rows, "rows", batches), found
+    types = []
+    for column in columns:
+        _check_column(path, column.name, file.schema_arrow.names)
+        found = file.schema_arrow.field(column.name).type
+        found = found.value_type if pa.types.is_dictionary(found) else found
+        if not column.kind.allows(found):
+            raise InputError(f"column {column.name!r} has the type {found}; it must be {column.kind.name}")
+        types.append(found)
+    names = [column.name for column in columns]
+    batches = ((_converted(columns, batch), len(batch[0])) for batch in batches_of(file, path, names, batch_rows))
+    return Columns(file.metadata.num_rows, "rows", batches), types
 
 
-def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_lines: bool, batch_rows: int) -> Column:
+def _open_csv(
+    path: Path, columns: Sequence[Column], empty_is_missing: bool, quoted_lines: bool, batch_rows: int
+) -> Columns:
     raw = native_file(path)  # a missing or unreadable file is the system's error to name, not a damaged one
     stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
     with _damage_named(path, "CSV file"):
@@ -91,28 +106,34 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, quoted_
         raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
     with _damage_named(path, "CSV file"):
         names = _parsed(first).column_names
-    _check_column(path, name, names)
+    wanted = [column.name for column in columns]
+    for name in wanted:
+        _check_column(path, name, names)
     # In a file of one column an empty line is a row, and skipping it would lose a person.
     parse = pa.csv.ParseOptions(newlines_in_values=quoted_lines, ignore_empty_lines=len(names) > 1)
     convert = pa.csv.ConvertOptions(
-        include_columns=[name],
-        column_types={name: pa.large_binary()},  # whose errors are no longer those of the encoding
-        strings_can_be_null=empty_is_missing or kind not in (TEXTS, LABELS),
+        include_columns=wanted,
+        column_types=dict.fromkeys(wanted, pa.large_binary()),  # whose errors are no longer those of the encoding
+        strings_can_be_null=empty_is_missing or columns[0].kind not in (TEXTS, LABELS),  # all are of one kind
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
 
-    def batches() -> Iterator[tuple[pa.Array, int]]:
+    def batches() -> Iterator[tuple[list[pa.Array], int]]:
         before = 0
         for block in rows:
             with _damage_named(path, "CSV file"):
                 table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
                 now = raw.tell()
-                yield kind.of(_texts(batch.column(0), path), name), now - before
+                yield _converted(columns, [_texts(fields, path) for fields in batch.columns]), now - before
                 before = now
 
-    return Column(path.stat().st_size, "bytes", batches())
+    return Columns(path.stat().st_size, "bytes", batches())
+
+
+def _converted(columns: Sequence[Column], batch: Sequence[pa.Array]) -> list[pa.Array]:
+    return [column.kind.of(values, column.name) for column, values in zip(columns, batch, strict=True)]
 
 
 def _texts(fields: pa.Array, path: Path) -> pa.Array:
@@ -192,12 +213,12 @@ def parquet_file(path: Path) -> pq.ParquetFile:
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 
 
-def columns_of(file: pq.ParquetFile, path: Path, name: str, batch_rows: int) -> Iterator[pa.Array]:
-    """Yield a column a piece at a time, and refuse a damaged file that has fewer rows than it says."""
+def batches_of(file: pq.ParquetFile, path: Path, names: Sequence[str], batch_rows: int) -> Iterator[Sequence[pa.Array]]:
+    """Yield columns a piece at a time, and refuse a damaged file that has fewer rows than it says."""
     rows = file.metadata.num_rows
-    for batch in _each(file.iter_batches(batch_rows, columns=[name]), path, "Parquet file"):
+    for batch in _each(file.iter_batches(batch_rows, columns=names), path, "Parquet file"):
         rows -= batch.num_rows
-        yield batch.column(0)
+        yield [batch.column(name) for name in names]
     if rows:
         raise InputError(f"{str(path)!r} is not a well-formed Parquet file: rows are missing")
 
