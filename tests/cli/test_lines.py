@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 
 from dpnoise.cli import kinds, lines, tables
 from dpnoise.cli.console import InputError
@@ -26,17 +27,17 @@ ENCODING = "must be UTF-8 text, got another encoding: if it is from Windows in W
 LIMIT = 1 << 20
 
 
-def column(path: Path, content: bytes, name: str = "a", *, quoted_lines: bool = False) -> list[str | None]:
+def column(path: Path, content: bytes, name: str = "a", **layout: Any) -> list[Any]:
     """Return the texts of a column of a file with this content."""
     path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
-    return texts(path, name, quoted_lines)
+    return values(path, name, kinds.TEXTS, **layout)
 
 
-def texts(path: Path, name: str, quoted_lines: bool) -> list[str | None]:
+def values(path: Path, name: str, kind: kinds.Kind, **layout: Any) -> list[Any]:
+    asked = [tables.Column(name, kind)]
     read = tables.open_columns(
-        path, [tables.Column(name, kinds.TEXTS)], strict=True, empty_is_missing=False, quoted_lines=quoted_lines,
-        batch_rows=1 << 18,
-    )  # fmt: skip
+        path, asked, strict=True, empty_is_missing=False, layout=tables.Layout(**layout), batch_rows=1 << 18
+    )
     return [value for [values], _ in read.batches for value in values.to_pylist()]
 
 
@@ -85,35 +86,38 @@ def test_what_a_line_changes(tmp_path: Path, what: str, line: bytes, expected: l
         assert column(tmp_path / "in.csv", content) == ["1"] * 3 + expected + ["2"] * (3 if ending else 0)
 
 
-def of_lines(content: str, width: int) -> list[str] | None:
+def of_lines(content: str, width: int, delimiter: str) -> list[str] | None:
     """Read the first fields of lines, each on its own, by Python's rules of CSV; None if one of them is no row."""
     found = []
     parts = re.split("\r\n|\r|\n", content)
     for line in parts[: None if parts[-1] else -1]:
         if line or width == 1:
-            rows = list(csv.reader([line + "\n", "x\n"]))
+            rows = list(csv.reader([line + "\n", "x\n"], delimiter=delimiter))
             if len(rows) < 2 or len(rows[0] or [""]) != width:
                 return None
             found.append((rows[0] or [""])[0])
     return found
 
 
-@pytest.mark.parametrize(("width", "block", "longest"), [(1, LIMIT, 3), (2, LIMIT, 4), (1, 6, 3), (2, 6, 3)])
+@pytest.mark.parametrize(
+    ("width", "block", "longest", "delimiter"),
+    [(1, LIMIT, 3, ","), (2, LIMIT, 4, ","), (1, 6, 3, ","), (2, 6, 3, ","), (2, 6, 3, ";"), (2, 6, 3, "\t")],
+)
 def test_every_small_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, block: int, longest: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, block: int, longest: int, delimiter: str
 ) -> None:
     """A line of any small file is read as it would be if there were no other, or the file is refused."""
     monkeypatch.setattr(lines, "_BLOCK", block)
     refused = 0
     for size in range(longest + 1):
-        for parts in itertools.product('a,"\n\r', repeat=size):
+        for parts in itertools.product(f'a{delimiter}"\n\r', repeat=size):
             body = "".join(parts)
             try:
-                found = column(tmp_path / "in.csv", ("a,b"[: 2 * width - 1] + "\n" + body).encode())
+                found = column(tmp_path / "in.csv", (f"a{delimiter}b"[: 2 * width - 1] + "\n" + body).encode())
             except InputError:
                 found = None
                 refused += 1
-            assert found == of_lines(body, width), body
+            assert found == of_lines(body, width, delimiter), body
     assert 5**longest // 5 < refused < 5**longest
 
 
@@ -133,7 +137,7 @@ def test_the_longest_row(tmp_path: Path, quoted_lines: bool, start: int, ending:
     def blocks(length: int) -> list[bytes]:
         content = b"a" * 7 + ending + b"b" * start + ending + b'"' + b"c" * (length - 2) + b'"' + ending + b"d\n"
         read = io.BytesIO(content).read
-        found = list(lines.row_blocks(read, tmp_path, quoted_lines=quoted_lines))
+        found = list(lines.row_blocks(read, tmp_path, delimiter=",", quoted_lines=quoted_lines))
         assert b"".join(found) == content
         return found
 
@@ -172,6 +176,76 @@ def test_a_line_of_names(tmp_path: Path, head: bytes, said: str | None) -> None:
     else:
         with pytest.raises(InputError, match=said):
             column(tmp_path / "in.csv", content, "b,")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "given", "expected"),
+    [
+        ("in.csv", 'a;b\n"1;2";3,4\n', None, ["1;2"]),
+        ("in.csv", "a\tb\n1\t2,5;6\n", None, ["1"]),
+        ("in.csv", "a;b,c\n1;2\n", None, ["1"]),  # by commas there is no column a
+        ("in.csv", "a,b;c\n1,2\n", None, ["1"]),
+        ("in.csv", '"a";"b,a"\n1;2\n', None, ["1"]),
+        ("in.csv", "a\n1;2\t3\n", None, ["1;2\t3"]),
+        ("in.csv", "a|b\n1|2,3\n", None, "has no column 'a'"),
+        ("in.csv", "a|b\n1|2,3\n", "|", ["1"]),
+        ("in.csv", "a;b\n1;2\n", ",", "has no column 'a'"),
+        ("in.tsv", "a,x\ta\n0\t1\n", None, ["1"]),
+        ("in.tsv.gz", "b\ta\n0\t1\n", None, ["1"]),
+        ("in.tsv", "a;b\n1;2\n", None, "has no column 'a'"),
+        ("in.tsv", "a;b\n1;2\n", ";", ["1"]),
+    ],
+)
+def test_what_separates_fields(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, given: str | None, expected: Any
+) -> None:
+    """The line of names tells, and the name of the column in it; never a row."""
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            column(tmp_path / name, content.encode(), delimiter=given)
+        return
+    assert column(tmp_path / name, content.encode(), delimiter=given) == expected
+    found = given is None and ".tsv" not in name and not content.startswith(("a,", "a\n"))
+    separated = "tabs" if "a\t" in content else "semicolons"
+    said = f"dpnoise: the fields of {str(tmp_path / name)!r} are separated by {separated}, as its names are\n"
+    assert capsys.readouterr().err == (said if found else "")
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    for kind, content, expected in (
+        (kinds.NUMBERS, "a;b\n1,5;x\n -2;x\n1e3;x\n;x\n", [1.5, -2, 1000, None]),
+        (kinds.INTEGERS, "a;b\n1,0;x\n2;x\n", [1, 2]),
+        (kinds.TEXTS, "a;b\n1,5;x\n1.5;x\n", ["1,5", "1.5"]),
+        (kinds.NUMBERS, 'a,b\n"1,5",x\n', [1.5]),
+    ):
+        path.write_text(content, encoding="utf-8")
+        assert values(path, "a", kind, decimal=",") == expected
+    needed = "a value that is no number; which one is private; decimal commas need `--decimal ,`"
+    for wrong, decimal, said in (("1,5", ".", needed), ("1.5", ",", "private$"), ("1.000,5", ",", "private$")):
+        path.write_text(f"a;b\n{wrong};x\n", encoding="utf-8")
+        with pytest.raises(InputError, match=said):
+            values(path, "a", kinds.NUMBERS, decimal=decimal)
+
+
+@pytest.mark.parametrize(("text", "read"), [(";", ";"), ("|", "|"), ("tab", "\t"), (r"\t", "\t"), ("\t", "\t")])
+def test_an_option_for_the_delimiter(run: Run, refuse: Refuse, tmp_path: Path, text: str, read: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(f"a{read}b\n1{read}2\n", encoding="utf-8")
+    asked = ("release", path, "--column", "a", *RELEASE, "--delimiter")
+    assert run(*asked, text).json["answers"][0]["answer"] == 1
+    for wrong in ("", ";;", '"', "\n", "\u00a7"):
+        assert f"'--delimiter': {wrong!r} is not one ASCII character, such as ';', or tab." in refuse(*asked, wrong)
+
+
+def test_layouts_are_of_csv_alone(refuse: Refuse, tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    for option in (["--delimiter", ";"], ["--decimal", ","], ["--quoted-lines"]):
+        message = refuse("release", path, "--column", "a", *RELEASE, *option)
+        assert message == (
+            f"{str(path)!r} is no CSV file: --delimiter, --decimal and --quoted-lines are for those alone"
+        )
 
 
 PLAIN = "a,b\r\n1,Z\u00fcrich\r\n2,b\r\n"
@@ -222,7 +296,7 @@ def test_files_that_are_cut(tmp_path: Path) -> None:
     column(path, whole * 1000)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=MALFORMED):
-        texts(path, "a", False)
+        values(path, "a", kinds.TEXTS)
 
 
 RELEASE = ("--query", "count", "--epsilon", 1e9, "--json")

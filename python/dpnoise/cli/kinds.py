@@ -63,19 +63,21 @@ def _alike(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(_wholes(_truths(texts)), fraction, r"\1\2")
 
 
-def _integers(values: pa.Array) -> pa.Array:
-    if not pa.types.is_large_string(values.type):
-        return values.cast(pa.int64())
-    texts = pc.utf8_trim_whitespace(values)
+def _integers(fields: pa.Array) -> pa.Array:
+    texts = pc.utf8_trim_whitespace(fields)
     try:
         return texts.cast(pa.int64())
     except pa.ArrowInvalid:  # perhaps 1.0, as many programs write integers beside missing values
         return _wholes(texts).cast(pa.int64())
 
 
-def _numbers(values: pa.Array) -> pa.Array:
-    texts = pa.types.is_large_string(values.type)
-    return (pc.utf8_trim_whitespace(values) if texts else values).cast(pa.float64(), safe=False)
+def _numbers(fields: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(fields).cast(pa.float64())
+
+
+def with_points(fields: pa.Array) -> pa.Array:
+    """Return numbers that have decimal commas with points; a point, which may separate thousands, is of none."""
+    return pc.replace_substring(pc.replace_substring(fields, ".", "?"), ",", ".")
 
 
 def _presence(values: pa.Array) -> pa.Array:
@@ -92,15 +94,25 @@ class Kind:
     convert: Callable[[pa.Array], pa.Array]
     value: str = "text"
     """What each value must be, for messages."""
+    parse: Callable[[pa.Array], pa.Array] | None = None
+    """What converts the fields of a CSV file, if that is not `convert`."""
 
     def of(self, values: pa.Array, column: str) -> pa.Array:
         """Convert values of a column; no message shows one."""
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
+        return self._by(self.convert, values, column, "")
+
+    def parsed(self, fields: pa.Array, column: str, hint: str = "") -> pa.Array:
+        """Convert the fields of a column of CSV, which are texts; a message ends with the hint."""
+        return self._by(self.parse or self.convert, fields, column, hint)
+
+    def _by(self, convert: Callable[[pa.Array], pa.Array], values: pa.Array, column: str, hint: str) -> pa.Array:
         try:
-            return self.convert(values)
+            return convert(values)
         except pa.ArrowException:
-            raise InputError(f"column {column!r} has a value that is no {self.value}; which one is private") from None
+            message = f"column {column!r} has a value that is no {self.value}; which one is private{hint}"
+            raise InputError(message) from None
 
 
 PRESENT: Final = Kind("any", lambda _: True, pa.bool_(), _presence)
@@ -108,8 +120,12 @@ TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, _T
 LABELS: Final = Kind(
     "text, number, boolean, date, timestamp or categorical: cast it to text", _has_labels, _TEXT, _texts
 )
-INTEGERS: Final = Kind("a number or boolean", _is_number, pa.int64(), _integers, "whole number")
-NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), _numbers, "number")
+INTEGERS: Final = Kind(
+    "a number or boolean", _is_number, pa.int64(), lambda values: values.cast(pa.int64()), "whole number", _integers
+)
+NUMBERS: Final = Kind(
+    "a number or boolean", _is_number, pa.float64(), lambda x: x.cast(pa.float64(), safe=False), "number", _numbers
+)
 
 # How labels are read, the texts that they are then, and what these are called.
 _BOOLEANS: Final = (_truths, "^(false|true)$", "true or false")

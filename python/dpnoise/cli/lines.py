@@ -18,7 +18,7 @@ _BLOCK: Final = 1 << 20  # bytes: a block to read, and the longest row
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-_LF, _CR, _QUOTE, _COMMA = b'\n\r",'
+_LF, _CR, _QUOTE = b'\n\r"'
 
 # How files begin that are no UTF-8 text, and what they are; encodings by the names that iconv takes.
 _BEGINNINGS: Final = {
@@ -65,7 +65,7 @@ def opened(read: Callable[[int], bytes]) -> tuple[bytes, Callable[[int], bytes]]
     return data[: end.start() if block and end else None], lambda size: kept.pop() if kept else read(size)
 
 
-def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) -> Iterator[memoryview]:
+def row_blocks(read: Callable[[int], bytes], path: Path, *, delimiter: str, quoted_lines: bool) -> Iterator[memoryview]:
     """Yield the first row, which names the columns, and then the others in blocks of whole rows.
 
     Rows end with their lines; with `quoted_lines` not within quotes. The first byte is one of the first row.
@@ -76,7 +76,7 @@ def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) 
         if not block and not rest:
             return
         data = rest + (block or b"\n")
-        first, last, is_open = _ends(data)
+        first, last, is_open = _ends(data, ord(delimiter))
         if is_open and not quoted_lines:
             raise InputError(
                 f"{str(path)!r} has a quoted field that its line does not close; where is private. Let fields cross "
@@ -98,7 +98,7 @@ def row_blocks(read: Callable[[int], bytes], path: Path, *, quoted_lines: bool) 
             return
 
 
-def _ends(data: bytes) -> tuple[int, int, bool]:
+def _ends(data: bytes, delimiter: int) -> tuple[int, int, bool]:
     """Return where the first row ends, and the last complete one; and whether a line ends within quotes.
 
     A carriage return ends a line, but not before a line feed, which may be the next byte to be read.
@@ -115,7 +115,7 @@ def _ends(data: bytes) -> tuple[int, int, bool]:
     # Only runs of an odd number of quotes open or close a field.
     odd = quotes[runs[np.diff(runs, append=quotes.size) & 1 == 1]]
     before = array[odd - 1]
-    in_first_place = (odd == 0) | (before == _COMMA) | (before == _LF) | (before == _CR)
+    in_first_place = (odd == 0) | (before == delimiter) | (before == _LF) | (before == _CR)
     # A run in the first place of what could be a field opens or closes one; any other closes one or does nothing.
     numbers = np.arange(odd.size)
     is_open = np.append(False, (numbers - np.maximum.accumulate(np.where(in_first_place, -1, numbers))) & 1 == 1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -15,6 +15,9 @@ from dpnoise.cli.console import InputError
 from dpnoise.cli.lines import check_text
 from dpnoise.sensitivity import Relation
 
+Source: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")
+]
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, metavar="NUMBER", help="Threads to use; all cores if not given.")
 ]
@@ -26,6 +29,28 @@ QuotedLines: TypeAlias = Annotated[
         "--quoted-lines",
         help="CSV: let fields in quotes cross the ends of lines. A row with a quote too many may then take in others.",
     ),
+]
+
+
+def _one_character(text: str) -> str:
+    found = {"tab": "\t", r"\t": "\t"}.get(text, text)
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise typer.BadParameter(f"{text!r} is not one ASCII character, such as ';', or tab.")
+    return found
+
+
+Delimiter: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        parser=_one_character,
+        metavar="CHARACTER",
+        help="CSV: what separates fields, such as ';' or tab. If not given: in .tsv tabs, otherwise commas, or the "
+        "semicolons or tabs between the names of columns.",
+    ),
+]
+DecimalMark: TypeAlias = Annotated[
+    Literal[".", ","],
+    typer.Option("--decimal", metavar="CHARACTER", help="CSV: what stands before the decimals of numbers, '.' or ','."),
 ]
 
 

@@ -15,7 +15,17 @@ from dpnoise._files import atomic_write, locked
 from dpnoise._numbers import share_of
 from dpnoise.cli import completion, kinds, tables
 from dpnoise.cli.console import InputError, check_target, guarantee, is_occupied, quantity, say, suffix_of, to_json
-from dpnoise.cli.options import AsJson, Quiet, QuotedLines, Threads, read_domains, two_numbers
+from dpnoise.cli.options import (
+    AsJson,
+    DecimalMark,
+    Delimiter,
+    Quiet,
+    QuotedLines,
+    Source,
+    Threads,
+    read_domains,
+    two_numbers,
+)
 from dpnoise.cli.protocols import (
     MEANS,
     PROTOCOLS,
@@ -31,7 +41,7 @@ from dpnoise.cli.reports import report_writer
 
 @with_parameters(memo=False)
 def perturb(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
+    source: Source,
     columns: Annotated[
         list[str],
         typer.Option(
@@ -78,6 +88,8 @@ def perturb(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file of reports; every person has spent epsilon on that, too.")
     ] = False,
+    delimiter: Delimiter = None,
+    decimal: DecimalMark = ".",
     quoted_lines: QuotedLines = False,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -139,10 +151,10 @@ def perturb(
         [tables.Column(*one) for one in zip(columns, needed, domains, strict=True)],
         strict=False,  # a value in no label is refused later, and one label may stand for missing values
         empty_is_missing=missing is not None,
-        quoted_lines=quoted_lines,
+        layout=tables.Layout(quoted_lines, delimiter, decimal),
         batch_rows=batch_rows,
     )
-    fill = None if missing is None else needed[0].of(pa.array([missing], pa.large_string()), "--missing")[0]
+    fill = None if missing is None else needed[0].parsed(pa.array([missing], pa.large_string()), "--missing")[0]
     rows = 0
     with locked(output):
         if is_occupied(output) and not force:

@@ -30,7 +30,18 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, Quiet, QuotedLines, RelationOption, read_domain, two_numbers, whole_number
+from dpnoise.cli.options import (
+    AsJson,
+    DecimalMark,
+    Delimiter,
+    Quiet,
+    QuotedLines,
+    RelationOption,
+    Source,
+    read_domain,
+    two_numbers,
+    whole_number,
+)
 from dpnoise.cli.payment import Purse, Sale
 from dpnoise.mechanisms import Mechanism
 
@@ -50,7 +61,7 @@ _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
 
 
 def release(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
+    source: Source,
     query: Annotated[
         QueryName, typer.Option(metavar="QUESTION", help=f"What to ask: {', '.join(get_args(QueryName))}.")
     ],
@@ -130,6 +141,8 @@ def release(
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
     ] = None,
+    delimiter: Delimiter = None,
+    decimal: DecimalMark = ".",
     quoted_lines: QuotedLines = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -181,7 +194,7 @@ def release(
     if bounds is not None or edges is not None:
         kind = kinds.NUMBERS
     labels = groups.get("domain") if value is None else [value]
-    read = _read(source, column, kind, labels, quoted_lines)
+    read = _read(source, column, kind, labels, tables.Layout(quoted_lines, delimiter, decimal))
     data: Any = read if value is None else pc.equal(read, value)
     if sampled and isinstance(question, local.SampleAndThreshold):
         data = question.accumulator()
@@ -277,14 +290,14 @@ def _question(
 
 
 def _read(
-    source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None, quoted_lines: bool
+    source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None, layout: tables.Layout
 ) -> pa.ChunkedArray:
     data = tables.open_columns(
         source,
         [tables.Column(column, kind, labels)],
         strict=True,
         empty_is_missing=True,
-        quoted_lines=quoted_lines,
+        layout=layout,
         batch_rows=_BATCH_ROWS,
     )
     chunks = []

@@ -21,13 +21,29 @@ from dpnoise._domain import listing
 from dpnoise._json import read_json
 from dpnoise._parquet import PARQUET, native_file
 from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
-from dpnoise.cli.kinds import LABELS, TEXTS, Kind, spelled_as
+from dpnoise.cli.kinds import INTEGERS, LABELS, NUMBERS, TEXTS, Kind, spelled_as, with_points
 from dpnoise.cli.lines import BYTE_ORDER_MARK, check_text, not_utf8, opened, row_blocks
 
 Read = TypeVar("Read")
 
 # What a spreadsheet runs; not numbers. Apostrophes before it count, too, so that the first one can be removed again.
 _FORMULA: Final = re.compile(r"(?is)'*(?![+-]?[0-9.]+(e[+-]?[0-9]+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
+
+
+_CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+
+# What separates fields where no option says it, and what it is called.
+_DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a CSV file is written, as far as its name and its line of names do not say it."""
+
+    quoted_lines: bool = False
+    """Whether fields in quotes may cross the ends of lines."""
+    delimiter: str | None = None
+    decimal: Literal[".", ","] = "."
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,7 @@ def open_columns(
     *,
     strict: bool,
     empty_is_missing: bool,
-    quoted_lines: bool,
+    layout: Layout,
     batch_rows: int,
 ) -> Columns:
     """Open columns of a Parquet or CSV file; their batches have at most `batch_rows` rows and are converted.
@@ -62,11 +78,12 @@ def open_columns(
     `strict` refuses labels that a column cannot have. CSV has no marker for a missing value. So an empty field is the
     empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless it is quoted.
     """
-    opened, types = (
-        _open_parquet(path, columns, batch_rows)
-        if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet"
-        else (_open_csv(path, columns, empty_is_missing, quoted_lines, batch_rows), [None] * len(columns))
-    )
+    if suffix_of(path, (".parquet", *_CSV), "the input") != ".parquet":
+        opened, types = _open_csv(path, columns, empty_is_missing, layout, batch_rows), [None] * len(columns)
+    elif layout == Layout():
+        opened, types = _open_parquet(path, columns, batch_rows)
+    else:
+        raise InputError(f"{str(path)!r} is no CSV file: --delimiter, --decimal and --quoted-lines are for those alone")
     spelled = [
         spelled_as(column.labels or (), found, column.name, strict=strict)
         for column, found in zip(columns, types, strict=True)
@@ -88,29 +105,37 @@ def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tup
             raise InputError(f"column {column.name!r} has the type {found}; it must be {column.kind.name}")
         types.append(found)
     names = [column.name for column in columns]
-    batches = ((_converted(columns, batch), len(batch[0])) for batch in batches_of(file, path, names, batch_rows))
+    batches = (
+        ([column.kind.of(one, column.name) for column, one in zip(columns, batch, strict=True)], len(batch[0]))
+        for batch in batches_of(file, path, names, batch_rows)
+    )
     return Columns(file.metadata.num_rows, "rows", batches), types
 
 
 def _open_csv(
-    path: Path, columns: Sequence[Column], empty_is_missing: bool, quoted_lines: bool, batch_rows: int
+    path: Path, columns: Sequence[Column], empty_is_missing: bool, layout: Layout, batch_rows: int
 ) -> Columns:
     raw = native_file(path)  # a missing or unreadable file is the system's error to name, not a damaged one
     stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
     with _damage_named(path, "CSV file"):
         line, read = opened(stream.read)
     check_text(line, path)
-    rows = _each(row_blocks(read, path, quoted_lines=quoted_lines), path, "CSV file")
+    wanted = [column.name for column in columns]
+    given = layout.delimiter or ("\t" if ".tsv" in path.suffixes[-2:] else None)
+    delimiter = given or _delimiter_of(line.decode(), wanted)
+    quoted_lines = layout.quoted_lines
+    rows = _each(row_blocks(read, path, delimiter=delimiter, quoted_lines=quoted_lines), path, "CSV file")
     first = next(rows, None)
     if first is None:
         raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
     with _damage_named(path, "CSV file"):
-        names = _parsed(first).column_names
-    wanted = [column.name for column in columns]
+        names = _parsed(first, parse_options=pa.csv.ParseOptions(delimiter=delimiter)).column_names
     for name in wanted:
         _check_column(path, name, names)
+    if given is None and delimiter != ",":
+        note(f"the fields of {str(path)!r} are separated by {_DELIMITERS[delimiter]}, as its names are")
     # In a file of one column an empty line is a row, and skipping it would lose a person.
-    parse = pa.csv.ParseOptions(newlines_in_values=quoted_lines, ignore_empty_lines=len(names) > 1)
+    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted_lines, ignore_empty_lines=len(names) > 1)
     convert = pa.csv.ConvertOptions(
         include_columns=wanted,
         column_types=dict.fromkeys(wanted, pa.large_binary()),  # whose errors are no longer those of the encoding
@@ -119,6 +144,14 @@ def _open_csv(
         quoted_strings_can_be_null=False,
     )
 
+    hint = "" if delimiter == "," or layout.decimal == "," else "; decimal commas need `--decimal ,`"
+
+    def converted(column: Column, fields: pa.Array) -> pa.Array:
+        texts = _texts(fields, path)
+        if layout.decimal == "," and column.kind in (INTEGERS, NUMBERS):
+            texts = with_points(texts)
+        return column.kind.parsed(texts, column.name, hint)
+
     def batches() -> Iterator[tuple[list[pa.Array], int]]:
         before = 0
         for block in rows:
@@ -126,14 +159,23 @@ def _open_csv(
                 table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
                 now = raw.tell()
-                yield _converted(columns, [_texts(fields, path) for fields in batch.columns]), now - before
+                yield list(map(converted, columns, batch.columns)), now - before
                 before = now
 
     return Columns(path.stat().st_size, "bytes", batches())
 
 
-def _converted(columns: Sequence[Column], batch: Sequence[pa.Array]) -> list[pa.Array]:
-    return [column.kind.of(values, column.name) for column, values in zip(columns, batch, strict=True)]
+def _delimiter_of(line: str, wanted: Sequence[str]) -> str:
+    """Return what separates the names of a line: what gives all the wanted ones, or else the most."""
+
+    def found(delimiter: str) -> tuple[bool, int]:
+        try:
+            names = next(csv.reader([line], delimiter=delimiter), [])
+        except csv.Error:
+            names = []
+        return set(wanted) <= set(names), len(names)
+
+    return max(_DELIMITERS, key=found)
 
 
 def _texts(fields: pa.Array, path: Path) -> pa.Array:
