@@ -221,8 +221,9 @@ def test_decimal_commas(tmp_path: Path) -> None:
     ):
         path.write_text(content, encoding="utf-8")
         assert values(path, "a", kind, decimal=",") == expected
-    needed = "a value that is no number; which one is private; decimal commas need `--decimal ,`"
-    for wrong, decimal, said in (("1,5", ".", needed), ("1.5", ",", "private$"), ("1.000,5", ",", "private$")):
+    needed = "is no number; which one is private; decimal commas need `--decimal ,`; words"
+    other = "is private; words"
+    for wrong, decimal, said in (("1,5", ".", needed), ("1.5", ",", other), ("1.000,5", ",", other)):
         path.write_text(f"a;b\n{wrong};x\n", encoding="utf-8")
         with pytest.raises(InputError, match=said):
             values(path, "a", kinds.NUMBERS, decimal=decimal)
@@ -238,13 +239,32 @@ def test_an_option_for_the_delimiter(run: Run, refuse: Refuse, tmp_path: Path, t
         assert f"'--delimiter': {wrong!r} is not one ASCII character, such as ';', or tab." in refuse(*asked, wrong)
 
 
+def test_words_for_missing_values(run: Run, refuse: Refuse, tmp_path: Path) -> None:
+    path, reports = tmp_path / "in.csv", tmp_path / "reports.parquet"
+    words = ["", "NA", "N/A", "NaN", "null", "NULL", "None", "-", "<NA>", "#N/A"]
+    path.write_text("\n".join(["a,b", *(f"{word},x" for word in words), '"NA",x', "Oslo,x", ""]), encoding="utf-8")
+    asked = ("release", path, "--column", "a", *RELEASE)
+    for given, count in (((), 11), (("--na", "usual"), 2), (("--na", "NA, null"), 9), (("--na", ""), 11)):
+        assert run(*asked, *given).json["answers"][0]["answer"] == count
+    of_texts = ("perturb", path, "--column", "a", "--protocol", "oue", "--epsilon", 9, "-o", reports, "--na", "usual")
+    assert "has a missing value; name one of the domain" in refuse(*of_texts, "--domain", "Oslo,NA")
+    assert run(*of_texts, "--domain", "Oslo,NA", "--missing", "Oslo").code == 0  # the quoted NA is a text
+    path.write_text("a,b\n1,x\nNA,x\n,x\n", encoding="utf-8")
+    asked = ("release", path, "--column", "a", "--query", "sum", "--bounds", 0, 2, "--epsilon", 1e9, "--json")
+    assert refuse(*asked) == (
+        "column 'a' has a value that is no number; which one is private; words such as NA for missing values need --na"
+    )
+    assert run(*asked, "--na", "NA").json["answers"][0]["answer"] == pytest.approx(1, abs=1e-3)
+    assert "--na must be texts separated by commas as in CSV, got '\"'" in refuse(*asked, "--na", '"')
+
+
 def test_layouts_are_of_csv_alone(refuse: Refuse, tmp_path: Path) -> None:
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    for option in (["--delimiter", ";"], ["--decimal", ","], ["--quoted-lines"]):
+    for option in (["--delimiter", ";"], ["--decimal", ","], ["--na", "NA"], ["--quoted-lines"]):
         message = refuse("release", path, "--column", "a", *RELEASE, *option)
         assert message == (
-            f"{str(path)!r} is no CSV file: --delimiter, --decimal and --quoted-lines are for those alone"
+            f"{str(path)!r} is no CSV file: --delimiter, --decimal, --na and --quoted-lines are for those alone"
         )
 
 

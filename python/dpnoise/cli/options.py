@@ -53,6 +53,24 @@ DecimalMark: TypeAlias = Annotated[
     typer.Option("--decimal", metavar="CHARACTER", help="CSV: what stands before the decimals of numbers, '.' or ','."),
 ]
 
+_USUAL_WORDS: Final = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "-", "")
+
+
+def _words(text: str) -> Sequence[str]:
+    return _USUAL_WORDS if text == "usual" else read_texts(text, None, "--na") or ()
+
+
+MissingWords: TypeAlias = Annotated[
+    Any,
+    typer.Option(
+        "--na",
+        parser=_words,
+        metavar="WORDS",
+        help="CSV: fields that are missing values, separated by commas; usual is NA, N/A, NaN, null, NULL, None, - and "
+        "others, and empty ones.",
+    ),
+]
+
 
 def _silence(context: typer.Context, wanted: bool) -> None:
     if wanted:

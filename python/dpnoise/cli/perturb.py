@@ -19,6 +19,7 @@ from dpnoise.cli.options import (
     AsJson,
     DecimalMark,
     Delimiter,
+    MissingWords,
     Quiet,
     QuotedLines,
     Source,
@@ -90,6 +91,7 @@ def perturb(
     ] = False,
     delimiter: Delimiter = None,
     decimal: DecimalMark = ".",
+    missing_words: MissingWords = None,
     quoted_lines: QuotedLines = False,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -151,7 +153,7 @@ def perturb(
         [tables.Column(*one) for one in zip(columns, needed, domains, strict=True)],
         strict=False,  # a value in no label is refused later, and one label may stand for missing values
         empty_is_missing=missing is not None,
-        layout=tables.Layout(quoted_lines, delimiter, decimal),
+        layout=tables.Layout(quoted_lines, delimiter, decimal, missing_words or ()),
         batch_rows=batch_rows,
     )
     fill = None if missing is None else needed[0].parsed(pa.array([missing], pa.large_string()), "--missing")[0]

@@ -34,6 +34,7 @@ from dpnoise.cli.options import (
     AsJson,
     DecimalMark,
     Delimiter,
+    MissingWords,
     Quiet,
     QuotedLines,
     RelationOption,
@@ -143,6 +144,7 @@ def release(
     ] = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = ".",
+    missing_words: MissingWords = None,
     quoted_lines: QuotedLines = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -194,7 +196,7 @@ def release(
     if bounds is not None or edges is not None:
         kind = kinds.NUMBERS
     labels = groups.get("domain") if value is None else [value]
-    read = _read(source, column, kind, labels, tables.Layout(quoted_lines, delimiter, decimal))
+    read = _read(source, column, kind, labels, tables.Layout(quoted_lines, delimiter, decimal, missing_words or ()))
     data: Any = read if value is None else pc.equal(read, value)
     if sampled and isinstance(question, local.SampleAndThreshold):
         data = question.accumulator()

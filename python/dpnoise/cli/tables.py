@@ -44,6 +44,8 @@ class Layout:
     """Whether fields in quotes may cross the ends of lines."""
     delimiter: str | None = None
     decimal: Literal[".", ","] = "."
+    missing: Sequence[str] = ()
+    """The fields that are missing values, besides empty ones."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,17 @@ def open_columns(
 ) -> Columns:
     """Open columns of a Parquet or CSV file; their batches have at most `batch_rows` rows and are converted.
 
-    `strict` refuses labels that a column cannot have. CSV has no marker for a missing value. So an empty field is the
-    empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless it is quoted.
+    `strict` refuses labels that a column cannot have. CSV has no marker for a missing value but those of its `layout`.
+    So an empty field is the empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless
+    it is quoted.
     """
     if suffix_of(path, (".parquet", *_CSV), "the input") != ".parquet":
         opened, types = _open_csv(path, columns, empty_is_missing, layout, batch_rows), [None] * len(columns)
     elif layout == Layout():
         opened, types = _open_parquet(path, columns, batch_rows)
     else:
-        raise InputError(f"{str(path)!r} is no CSV file: --delimiter, --decimal and --quoted-lines are for those alone")
+        options = "--delimiter, --decimal, --na and --quoted-lines"
+        raise InputError(f"{str(path)!r} is no CSV file: {options} are for those alone")
     spelled = [
         spelled_as(column.labels or (), found, column.name, strict=strict)
         for column, found in zip(columns, types, strict=True)
@@ -139,12 +143,13 @@ def _open_csv(
     convert = pa.csv.ConvertOptions(
         include_columns=wanted,
         column_types=dict.fromkeys(wanted, pa.large_binary()),  # whose errors are no longer those of the encoding
-        strings_can_be_null=empty_is_missing or columns[0].kind not in (TEXTS, LABELS),  # all are of one kind
-        null_values=[""],
+        strings_can_be_null=True,
+        null_values=[*layout.missing, *[""] * (empty_is_missing or columns[0].kind not in (TEXTS, LABELS))],
         quoted_strings_can_be_null=False,
     )
 
     hint = "" if delimiter == "," or layout.decimal == "," else "; decimal commas need `--decimal ,`"
+    hint += "" if layout.missing else "; words such as NA for missing values need --na"
 
     def converted(column: Column, fields: pa.Array) -> pa.Array:
         texts = _texts(fields, path)
