@@ -4,7 +4,10 @@ import csv
 import gzip
 import io
 import itertools
+import os
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +240,36 @@ def test_an_option_for_the_delimiter(run: Run, refuse: Refuse, tmp_path: Path, t
     assert run(*asked, text).json["answers"][0]["answer"] == 1
     for wrong in ("", ";;", '"', "\n", "\u00a7"):
         assert f"'--delimiter': {wrong!r} is not one ASCII character, such as ';', or tab." in refuse(*asked, wrong)
+
+
+@pytest.mark.parametrize("ends", [b"\n", b""])
+def test_stdin(run: Run, refuse: Refuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bytes) -> None:
+    def given(content: bytes, act: Callable[..., Any], *words: object) -> Any:
+        reader, writer = os.pipe()  # which has no end that could be sought, and no size
+        os.write(writer, content)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            return act(*words)
+
+    asked = ("release", "-", "--column", "a", *RELEASE)
+    found = given(b"\xef\xbb\xbfb;a\n1;x\n2;" + ends, run, *asked)
+    assert (found.json["answers"][0]["answer"], found.json["input"]) == (1, "-")
+    assert found.err == "dpnoise: the fields of '-' are separated by semicolons, as its names are\n"
+    several = ("--column", "a", "--domain", "0,1", "--column", "b", "--domain", "x,y", "--protocol", "grr")
+    reports = ("--epsilon", 1, "-o", tmp_path / "reports.parquet", "--json")
+    outcome = given(b"a,b\n" + b"1,x\n0,y\n" * 100 + ends, run, "perturb", "-", *several, *reports)
+    assert outcome.json["rows"] == 200
+    for content, said in (
+        (b"", "'-' is empty"),
+        (b"b,c\n", "'-' has no column 'a'"),
+        (b"PAR1\x15", "'-' is a Parquet file: name it .parquet, which stdin cannot be"),
+        (gzip.compress(b"a\n"), "'-' is compressed by gzip"),
+        (b'a\n"x', "'-' has a quoted field that its line does not close"),
+    ):
+        assert said in given(content, refuse, *asked)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert refuse(*asked) == "stdin is closed"
 
 
 def test_words_for_missing_values(run: Run, refuse: Refuse, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from dpnoise.cli.lines import check_text
 from dpnoise.sensitivity import Relation
 
 Source: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")
+    Path,
+    typer.Argument(metavar="IN", help="The private data: .parquet, .csv, .tsv, .csv.gz, .tsv.gz; - is CSV from stdin."),
 ]
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, metavar="NUMBER", help="Threads to use; all cores if not given.")

@@ -62,13 +62,17 @@ def _matches(source: Path) -> list[Path]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    if path != STDIN:
+    if path == STDIN:
+        yield stdin()
+    else:
         with path.open("rb") as file:
             yield file
-    elif sys.stdin is None:
+
+
+def stdin() -> BinaryIO:
+    if sys.stdin is None:
         raise InputError("stdin is closed")
-    else:
-        yield sys.stdin.buffer
+    return sys.stdin.buffer
 
 
 class Hashed:

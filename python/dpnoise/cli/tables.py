@@ -23,6 +23,7 @@ from dpnoise._parquet import PARQUET, native_file
 from dpnoise.cli.console import InputError, note, quantity, suffix_of, to_json
 from dpnoise.cli.kinds import INTEGERS, LABELS, NUMBERS, TEXTS, Kind, spelled_as, with_points
 from dpnoise.cli.lines import BYTE_ORDER_MARK, check_text, not_utf8, opened, row_blocks
+from dpnoise.cli.sources import STDIN, stdin
 
 Read = TypeVar("Read")
 
@@ -59,9 +60,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns that are read once, in batches, each with its share of `total`, in rows or bytes."""
+    """Columns that are read once, in batches, each with its share of `total`, in rows or bytes; stdin has no total."""
 
-    total: int
+    total: int | None
     unit: Literal["rows", "bytes"]
     batches: Iterator[tuple[Sequence[pa.Array], int]]
 
@@ -75,13 +76,14 @@ def open_columns(
     layout: Layout,
     batch_rows: int,
 ) -> Columns:
-    """Open columns of a Parquet or CSV file; their batches have at most `batch_rows` rows and are converted.
+    """Open columns of a Parquet or CSV file, or of CSV from stdin.
 
+    Their batches have at most `batch_rows` rows and are converted.
     `strict` refuses labels that a column cannot have. CSV has no marker for a missing value but those of its `layout`.
     So an empty field is the empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless
     it is quoted.
     """
-    if suffix_of(path, (".parquet", *_CSV), "the input") != ".parquet":
+    if path == STDIN or suffix_of(path, (".parquet", *_CSV), "the input") != ".parquet":
         opened, types = _open_csv(path, columns, empty_is_missing, layout, batch_rows), [None] * len(columns)
     elif layout == Layout():
         opened, types = _open_parquet(path, columns, batch_rows)
@@ -119,7 +121,8 @@ def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tup
 def _open_csv(
     path: Path, columns: Sequence[Column], empty_is_missing: bool, layout: Layout, batch_rows: int
 ) -> Columns:
-    raw = native_file(path)  # a missing or unreadable file is the system's error to name, not a damaged one
+    # A missing or unreadable file is the system's error to name, not a damaged one.
+    raw = stdin() if path == STDIN else native_file(path)
     stream = pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
     with _damage_named(path, "CSV file"):
         line, read = opened(stream.read)
@@ -158,16 +161,17 @@ def _open_csv(
         return column.kind.parsed(texts, column.name, hint)
 
     def batches() -> Iterator[tuple[list[pa.Array], int]]:
-        before = 0
+        before = done = 0
         for block in rows:
+            done += len(block)
             with _damage_named(path, "CSV file"):
                 table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
-                now = raw.tell()
+                now = done if path == STDIN else raw.tell()  # a pipe has no position
                 yield list(map(converted, columns, batch.columns)), now - before
                 before = now
 
-    return Columns(path.stat().st_size, "bytes", batches())
+    return Columns(None if path == STDIN else path.stat().st_size, "bytes", batches())
 
 
 def _delimiter_of(line: str, wanted: Sequence[str]) -> str:
