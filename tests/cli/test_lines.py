@@ -332,6 +332,30 @@ def test_what_is_no_utf8_is_named_with_the_remedy(tmp_path: Path, content: bytes
     assert column(tmp_path / "a.csv", PLAIN.encode("latin-1")) == ["1", "2"], "other columns are not decoded"
 
 
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("Age,city", " (did you mean 'Age'?); its columns are 'Age', 'city'"),
+        ("age_years,ages,city", " (did you mean 'ages'?); its columns are 'age_years', 'ages', 'city'"),
+        ("aGe", " (did you mean 'aGe'?); its columns are 'aGe'"),
+        ("name,city", None),
+        ("Alice,Oslo", None),
+        ("Alice", None),
+        *((f"Agen,{x}", None) for x in ("31", "2020-01-31", "", "-", " 5", "a@b.c", "true", "NA", "Agen", "x" * 65)),
+    ],
+)
+def test_names_are_shown_and_rows_are_not(tmp_path: Path, first: str, said: str | None) -> None:
+    """The first line of a file without names is a person's row."""
+    path = tmp_path / "in.csv"
+    fields = 1 + first.count(",")
+    shown_as = f"{fields} field{'s'[: fields - 1]}"
+    row = f"; its first line, of {shown_as}, may be a row and is not shown: a CSV file starts with a line of names, "
+    with pytest.raises(InputError, match=re.escape(f"{str(path)!r} has no column 'age'{said or row}")) as caught:
+        column(path, f"{first}\n{'Rome,' * (fields - 1)}Oslo\n".encode(), "age")
+    shown = str(caught.value).removeprefix(repr(str(path)))
+    assert not any(word in shown for word in ("Rome", "Oslo", "Alice", "Agen"))
+
+
 @pytest.mark.parametrize("content", [b"", b"\n\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_a_file_without_names(tmp_path: Path, content: bytes, suffix: str) -> None:

@@ -4,6 +4,7 @@ Messages of Arrow are not passed on: those about CSV quote the offending row, an
 """
 
 import csv
+import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +28,11 @@ from dpnoise.cli.sources import STDIN, stdin
 
 Read = TypeVar("Read")
 
+# What the name of a column looks like: no number, date or address, and short.
+_NAME: Final = re.compile(r"\s*[^\W\d][^@]{0,63}")
+
 # What a spreadsheet runs; not numbers. Apostrophes before it count, too, so that the first one can be removed again.
 _FORMULA: Final = re.compile(r"(?is)'*(?![+-]?[0-9.]+(e[+-]?[0-9]+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
-
 
 _CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -104,7 +107,7 @@ def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tup
     file = parquet_file(path)
     types = []
     for column in columns:
-        _check_column(path, column.name, file.schema_arrow.names)
+        _check_column(path, column.name, file.schema_arrow.names, in_csv=False)
         found = file.schema_arrow.field(column.name).type
         found = found.value_type if pa.types.is_dictionary(found) else found
         if not column.kind.allows(found):
@@ -138,7 +141,7 @@ def _open_csv(
     with _damage_named(path, "CSV file"):
         names = _parsed(first, parse_options=pa.csv.ParseOptions(delimiter=delimiter)).column_names
     for name in wanted:
-        _check_column(path, name, names)
+        _check_column(path, name, names, in_csv=True)
     if given is None and delimiter != ",":
         note(f"the fields of {str(path)!r} are separated by {_DELIMITERS[delimiter]}, as its names are")
     # In a file of one column an empty line is a row, and skipping it would lose a person.
@@ -274,15 +277,28 @@ def batches_of(file: pq.ParquetFile, path: Path, names: Sequence[str], batch_row
         raise InputError(f"{str(path)!r} is not a well-formed Parquet file: rows are missing")
 
 
-def _check_column(path: Path, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        # The first line of a CSV file without a header is a person's row.
-        found = (
-            f"columns are {listing(names)}" if path.suffix == ".parquet" else f"first line names {len(names)} columns"
-        )
-        raise InputError(f"{str(path)!r} has no column {name!r}; its {found}")
+def _check_column(path: Path, name: str, names: Sequence[str], *, in_csv: bool) -> None:
     if names.count(name) > 1:
         raise InputError(f"{str(path)!r} has more than one column {name!r}")
+    if name in names:
+        return
+    missing = f"{str(path)!r} has no column {name!r}"
+    by_lower = {one.lower(): one for one in names}
+    close = [by_lower[one] for one in difflib.get_close_matches(name.lower(), by_lower)]
+    # The first line of a CSV file without a line of names is a person's row.
+    has_names = len(set(names)) == len(names) and all(map(_looks_like_a_name, names))
+    if in_csv and not (close and has_names):
+        raise InputError(
+            f"{missing}; its first line, of {quantity(len(names), 'field')}, may be a row and is not shown: a CSV file "
+            "starts with a line of names, with commas or the --delimiter between them"
+        )
+    if close:
+        missing += f" (did you mean {' or '.join(map(repr, close))}?)"
+    raise InputError(f"{missing}; its columns are {listing(names)}")
+
+
+def _looks_like_a_name(field: str) -> bool:
+    return _NAME.fullmatch(field) is not None and field.lower() not in ("false", "true", "na", "nan", "null", "none")
 
 
 @contextmanager
