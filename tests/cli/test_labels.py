@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from dpnoise import local, queries
 from dpnoise.accounting import Ledger
+from dpnoise.cli import kinds
 
 # So much that noise is smaller than what is compared.
 SURE = 1e9
@@ -166,12 +167,45 @@ def test_a_count_of_any_column(run: Run, tmp_path: Path, column: pa.Array, numbe
         assert queries.Count(epsilon=SURE).release(column) == number
 
 
-def test_a_count_of_booleans(run: Run, tmp_path: Path) -> None:
-    """Python takes a column of booleans for a condition; the command line has --value for one."""
-    path = write(tmp_path / "in.parquet", BOOLEANS, {})
-    assert run(*ask(path, "count")).json["answers"][0]["answer"] == 5
-    assert run(*ask(path, "count", "--value", "True")).json["answers"][0]["answer"] == 3
-    assert queries.Count(epsilon=SURE).release(BOOLEANS) == 3
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("spelled", [{True: "True", False: "False"}, {True: "true", False: "false"}])
+def test_booleans_are_one_thing(run: Run, tmp_path: Path, suffix: str, spelled: dict[Any, str]) -> None:
+    """A condition that is counted, and numbers 0 and 1: in both kinds of files as in Python."""
+    path = write(tmp_path / f"in{suffix}", BOOLEANS, spelled)
+    for column in (BOOLEANS, BOOLEANS.to_pylist()):
+        assert queries.Count(epsilon=SURE).release(column) == 3
+    assert queries.Sum(bounds=(0, 1), epsilon=SURE).release(BOOLEANS) == pytest.approx(3, abs=1e-3)
+    for query, more in (("count", ()), ("count", ("--value", "True")), ("sum", ("--bounds", 0, 1))):
+        assert run(*ask(path, query, *more)).json["answers"][0]["answer"] == pytest.approx(3, abs=1e-3)
+    asked = ["perturb", path, "--column", "c", "--protocol", "hierarchical", "--k", 2, "--epsilon", 1, "--missing", 0]
+    assert run(*asked, "-o", tmp_path / "reports.parquet", "--json").json["rows"] == 6
+
+
+CENTS = [f"{i}345678.{i}" for i in range(10, 99)]
+
+# Values as Parquet has them and as CSV spells them: the nearest doubles, so the same answers to all questions.
+NUMBERS: list[tuple[pa.Array, list[str]]] = [
+    (pa.array([Decimal("0.1"), Decimal("123456789012345678.9"), None]), ["0.1", "123456789012345678.9", ""]),
+    (pa.array(map(Decimal, CENTS), pa.decimal128(38, 2)), CENTS),
+    (pa.array([2**53 + 1, 2**63 - 1, -(2**63)]), [str(2**53 + 1), str(2**63 - 1), str(-(2**63))]),
+    (LARGE, [str(2**64 - 1)] * 3 + [str(2**63)]),
+    (BOOLEANS, ["True"] * 3 + ["False"] * 2 + [""]),
+    (pa.array([0.1, 1e300, None]), ["0.1", "1e300", ""]),
+]
+
+
+@pytest.mark.parametrize(("column", "texts"), NUMBERS, ids=[str(column.type) for column, _ in NUMBERS])
+def test_numbers_are_the_same_in_csv_and_parquet(column: pa.Array, texts: list[str]) -> None:
+    fields = pa.array([text or None for text in texts], pa.large_string())
+    expected = [None if value is None else float(value) for value in column.to_pylist()]
+    assert kinds.NUMBERS.of(column, "c").to_pylist() == expected
+    assert kinds.NUMBERS.parsed(fields, "c").to_pylist() == expected
+
+
+def test_arrows_own_cast_of_decimals_is_not_exact() -> None:
+    # Positive control of the test above.
+    column = NUMBERS[1][0]
+    assert column.cast(pa.float64()).to_pylist() != [float(value) for value in column.to_pylist()]
 
 
 # A column, the values that are found in it, and those that Python finds.

@@ -90,7 +90,8 @@ def test_answers(
 
 
 @pytest.mark.parametrize(
-    ("more", "counted"), [((), "rows that are not missing"), (("--value", "Rome"), "rows with the value 'Rome'")]
+    ("more", "counted"),
+    [((), "rows that are neither missing nor false"), (("--value", "Rome"), "rows with the value 'Rome'")],
 )
 def test_a_count_says_what_is_counted(run: Run, people: Path, more: tuple[str, ...], counted: str) -> None:
     assert f"\ncounted: {counted}\n" in run(*ask(people, "count", "city", *more)).out

@@ -63,16 +63,31 @@ def _alike(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(_wholes(_truths(texts)), fraction, r"\1\2")
 
 
-def _integers(fields: pa.Array) -> pa.Array:
+def _with_digits(texts: pa.Array) -> pa.Array:
+    """Return booleans as 1 and 0, as which they are numbers, and other texts as they are."""
+    return pc.replace_substring_regex(pc.replace_substring_regex(texts, "(?i)^true$", "1"), "(?i)^false$", "0")
+
+
+def _parsed_integers(fields: pa.Array) -> pa.Array:
     texts = pc.utf8_trim_whitespace(fields)
     try:
         return texts.cast(pa.int64())
     except pa.ArrowInvalid:  # perhaps 1.0, as many programs write integers beside missing values
-        return _wholes(texts).cast(pa.int64())
+        return _wholes(_with_digits(texts)).cast(pa.int64())
 
 
-def _numbers(fields: pa.Array) -> pa.Array:
-    return pc.utf8_trim_whitespace(fields).cast(pa.float64())
+def _parsed_numbers(fields: pa.Array) -> pa.Array:
+    texts = pc.utf8_trim_whitespace(fields)
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return _with_digits(texts).cast(pa.float64())
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    # Arrow's cast of decimals is off by a unit in the last place; that of their texts is the nearest double.
+    texts = values.cast(_TEXT) if pa.types.is_decimal(values.type) else values
+    return texts.cast(pa.float64(), safe=False)
 
 
 def with_points(fields: pa.Array) -> pa.Array:
@@ -81,7 +96,14 @@ def with_points(fields: pa.Array) -> pa.Array:
 
 
 def _presence(values: pa.Array) -> pa.Array:
+    """Return which values count: those that are neither missing nor False, as in `queries.Count`."""
+    if pa.types.is_boolean(values.type):
+        return values.fill_null(False)
     return pc.invert(pc.is_null(values, nan_is_null=True))
+
+
+def _parsed_presence(fields: pa.Array) -> pa.Array:
+    return pc.not_equal(pc.utf8_lower(fields), "false").fill_null(False)
 
 
 @dataclass(frozen=True)
@@ -115,17 +137,15 @@ class Kind:
             raise InputError(message) from None
 
 
-PRESENT: Final = Kind("any", lambda _: True, pa.bool_(), _presence)
+PRESENT: Final = Kind("any", lambda _: True, pa.bool_(), _presence, parse=_parsed_presence)
 TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, _TEXT, _texts)
 LABELS: Final = Kind(
     "text, number, boolean, date, timestamp or categorical: cast it to text", _has_labels, _TEXT, _texts
 )
 INTEGERS: Final = Kind(
-    "a number or boolean", _is_number, pa.int64(), lambda values: values.cast(pa.int64()), "whole number", _integers
+    "a number or boolean", _is_number, pa.int64(), lambda x: x.cast(pa.int64()), "whole number", _parsed_integers
 )
-NUMBERS: Final = Kind(
-    "a number or boolean", _is_number, pa.float64(), lambda x: x.cast(pa.float64(), safe=False), "number", _numbers
-)
+NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), _numbers, "number", _parsed_numbers)
 
 # How labels are read, the texts that they are then, and what these are called.
 _BOOLEANS: Final = (_truths, "^(false|true)$", "true or false")

@@ -77,7 +77,7 @@ def release(
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="count: count the rows that have this value; those that are not missing, if not given.",
+            help="count: count the rows that have this value; those that are neither missing nor false, if not given.",
         ),
     ] = None,
     edges: Annotated[
@@ -159,11 +159,11 @@ def release(
     --threshold and --sample-rate. The error is that of the sample, by the normal approximation.
 
     One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
-    the rows that are not missing, whatever they hold, 0 and "false" too: for flags of 0 and 1 ask for the sum with
-    `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with the
-    probability --level, where that is known. A table shows both with the decimals that two digits of the error need,
-    and without any where it is 10 or more; --json and files have all digits. What clamping to --bounds does to the
-    answer is private, and not in the error.
+    the rows that are neither missing nor false, whatever else they hold, 0 too: for flags of 0 and 1 ask for the sum
+    with `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with
+    the probability --level, where that is known. A table shows both with the decimals that two digits of the error
+    need, and without any where it is 10 or more; --json and files have all digits. What clamping to --bounds does to
+    the answer is private, and not in the error.
 
     Private are IN and, by add/remove and of reports, the number of its rows; of these two only the progress on a
     terminal shows the latter. All options are public: choose bounds, edges and domain without looking at the data.
@@ -216,7 +216,8 @@ def release(
             raise InputError(f"{error}; nothing was spent or released") from None
         about, columns = _record(question, answer, level, source, column, query, rows, len(read))
         if query == "count":
-            about["counted"] = "rows that are not missing" if value is None else f"rows with the value {value!r}"
+            condition = "that are neither missing nor false" if value is None else f"with the value {value!r}"
+            about["counted"] = f"rows {condition}"
 
         def write() -> None:
             if file is not None and suffix is not None:

@@ -263,6 +263,8 @@ def parquet_file(path: Path) -> pq.ParquetFile:
     source = native_file(path)
     try:
         return pq.ParquetFile(source, **PARQUET)
+    except pa.ArrowNotImplementedError:
+        raise InputError(f"{str(path)!r} has a type that Arrow cannot read, such as Int128: cast it first") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 
