@@ -1,5 +1,6 @@
 """``dpnoise release``: every question, its price, and every refusal without a private word in it."""
 
+import datetime as dt
 import errno
 import json
 import os
@@ -87,6 +88,69 @@ def test_answers(
     assert table.code == 0
     assert f"{query} of {column}" in table.out
     assert "neighbours by add/remove" in table.out
+
+
+DAYS = [dt.datetime(1990 + i, 1, 31, 12) for i in range(9)]
+BINS = ("--edges", "1990-01-31,1994-01-31,2020-01-01")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize(
+    ("of_days", "query", "more", "expected"),
+    [
+        (True, "median", ("--bounds", "1980-01-01", "2025-01-01"), ["1994-01-31"]),
+        (False, "median", ("--bounds", "1980-01-01", "2025-01-01"), ["1994-01-31"]),
+        (False, "quantile", ("--q", 0.5, "--bounds", "1980-01-01T00:00", "2025-01-01T00:00"), ["1994-01-31T12:00:00"]),
+        (True, "histogram", BINS, [4, 5]),
+        (False, "histogram", BINS, [4, 5]),
+        (True, "histogram", ("--domain", "1990-01-31,1990-02-28"), [1, 0]),
+        (True, "count", (), [9]),
+    ],
+)
+def test_dates(
+    run: Run, tmp_path: Path, suffix: str, of_days: bool, query: str, more: tuple[object, ...], expected: list[object]
+) -> None:
+    values = [day.date() if of_days else day for day in DAYS]
+    path = tmp_path / f"days{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"day": [*values, None]}), path)
+    else:
+        separator = "\t" if suffix == ".tsv" else ","
+        rows = [f"{value}{separator}x" for value in ["day", *values, ""]]
+        path.write_text("\n".join([f"day{separator}x", *rows[1:]]) + "\n", encoding="utf-8")
+    outcome = run(*ask(path, query, "day", *more, "--json"))
+    assert outcome.code == 0, outcome.err
+    assert [row["answer"] for row in outcome.json["answers"]] == expected
+    shown = run(*ask(path, query, "day", *more)).out
+    assert all(str(one) in shown for one in expected)
+    if more == BINS:
+        assert [row["group"] for row in outcome.json["answers"]] == [
+            "[1990-01-31, 1994-01-31)", "[1994-01-31, 2020-01-01]"
+        ]  # fmt: skip
+
+
+def test_columns_that_are_no_dates(refuse: Refuse, tmp_path: Path) -> None:
+    path = tmp_path / "days.parquet"
+    aware = pa.array(DAYS, pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"day": DAYS, "aware": aware, "age": range(9)}), path)
+    asked = ("--bounds", "1980-01-01", "2025-01-01")
+    for column, more, needed in (
+        ("age", asked, "it must be a date, or a timestamp without a time zone"),
+        ("aware", asked, "it must be a date, or a timestamp without a time zone"),
+        ("day", ("--bounds", "1980-01-01T00:00+00:00", "2025-01-01T00:00+00:00"), "be a timestamp with a time zone"),
+        ("day", ("--bounds", 0, 1), "it must be a number or boolean"),
+    ):
+        assert needed in refuse(*ask(path, "median", column, *more))
+    mixed = ("--bounds", "1990-01-01T12:00", "2020-01-01T12:00+01:00")
+    assert "got '1990-01-01T12:00', '2020-01-01T12:00+01:00'. Dates are as 2020-01" in refuse(
+        *ask(path, "median", "day", *mixed)
+    )
+    assert "takes --bounds of numbers, got 1980-01-01 and 2025-01-01" in refuse(*ask(path, "mean", "day", *asked))
+    text = tmp_path / "days.csv"
+    text.write_text(f"day\n1990-01-31\n{PLANTED}\n", encoding="utf-8")
+    message = refuse(*ask(text, "median", "day", *asked))
+    assert message.startswith("column 'day' has a value that is no date; which one is private")
+    assert PLANTED not in message
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     console.print(Text(escaped(title), style="bold"), table)
 
 
-def rounded(number: float, error: float | None, otherwise: str = ",.10g") -> str:
+def rounded(number: float | str, error: float | None, otherwise: str = ",.10g") -> str:
     """Return a number with the decimals that two digits of its error need; without an error, in the format `otherwise`.
 
-    Whole numbers keep all their digits: an error of 10 or more needs no decimals, nor does one that is whole.
+    Whole numbers keep all their digits: an error of 10 or more needs no decimals, nor does one that is whole. A date is
+    a text and stays as it is.
     """
+    if isinstance(number, str):
+        return number
     if isinstance(number, int):
         return f"{number:,}"
     if not error or not math.isfinite(error):

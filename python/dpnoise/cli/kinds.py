@@ -4,6 +4,7 @@ Labels come as texts. A column of a Parquet file has a type, as which they are r
 and match labels that are the same boolean or number.
 """
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -146,6 +147,21 @@ INTEGERS: Final = Kind(
     "a number or boolean", _is_number, pa.int64(), lambda x: x.cast(pa.int64()), "whole number", _parsed_integers
 )
 NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), _numbers, "number", _parsed_numbers)
+
+
+def times(first: dt.date) -> Kind:
+    """Return the kind of columns that are compared with dates, or with times with or without a time zone."""
+    aware = isinstance(first, dt.datetime) and first.tzinfo is not None
+    kind = pa.timestamp("us", "UTC" if aware else None)
+
+    def allows(found: pa.DataType) -> bool:
+        if pa.types.is_timestamp(found):
+            return bool((found.tz is not None) == aware)
+        return bool(pa.types.is_date(found) and not aware)
+
+    needed = "a timestamp with a time zone" if aware else "a date, or a timestamp without a time zone"
+    return Kind(needed, allows, kind, lambda x: x, "date", lambda x: pc.utf8_trim_whitespace(x).cast(kind))
+
 
 # How labels are read, the texts that they are then, and what these are called.
 _BOOLEANS: Final = (_truths, "^(false|true)$", "true or false")

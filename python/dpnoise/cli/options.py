@@ -2,6 +2,8 @@
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -110,12 +112,12 @@ def ranges(text: str) -> list[tuple[int, int]]:
         raise typer.BadParameter(f"{text!r} is not a list of ranges, such as 0:17,18:64.") from None
 
 
-def two_numbers(metavar: str, text: str) -> Any:
-    """Return an option that takes two numbers."""
-    return typer.Option(metavar=metavar, parser=str, callback=_two_numbers, help=text)
+def two_numbers(metavar: str, text: str, *, or_dates: bool = False) -> Any:
+    """Return an option that takes two numbers, or on request two dates."""
+    return typer.Option(metavar=metavar, parser=str, callback=_two_bounds if or_dates else _two_numbers, help=text)
 
 
-def _two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
+def _two_numbers(value: tuple[str, str] | None) -> Any:
     """Read the two numbers of an option; the error for an invalid one shows both."""
     if value is None:
         return None
@@ -123,6 +125,24 @@ def _two_numbers(value: tuple[str, str] | None) -> tuple[float, float] | None:
         return float(value[0]), float(value[1])
     except ValueError:
         raise typer.BadParameter(f"it takes two numbers, got {listing(value)}.") from None
+
+
+def _two_bounds(value: tuple[str, str] | None) -> Any:
+    if value is None:
+        return None
+    if (found := numbers_or_dates(value)) is None:
+        raise typer.BadParameter(f"it takes two numbers, got {listing(value)}. Dates are as 2020-01-31.")
+    return tuple(found)
+
+
+def numbers_or_dates(texts: Sequence[str]) -> list[Any] | None:
+    """Read numbers, dates as 2020-01-31, or times as 2020-01-31T12:00, all of one kind; None if they are not."""
+    for read in (float, date.fromisoformat, datetime.fromisoformat):
+        with suppress(ValueError):
+            found = [read(text.strip()) for text in texts]
+            zones = {getattr(one, "tzinfo", None) is None for one in found}
+            return found if len(zones) == 1 else None
+    return None
 
 
 def read_domains(columns: Sequence[str], texts: Sequence[str], files: Sequence[Path]) -> list[Domain | None]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -39,6 +40,7 @@ from dpnoise.cli.options import (
     QuotedLines,
     RelationOption,
     Source,
+    numbers_or_dates,
     read_domain,
     two_numbers,
     whole_number,
@@ -70,7 +72,12 @@ def release(
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,
-        two_numbers("LOW HIGH", "The public bounds to which values are clamped, for all but count and histogram."),
+        two_numbers(
+            "LOW HIGH",
+            "The public bounds to which values are clamped, for all but count and histogram; for median and quantile "
+            "also dates, such as 1990-01-31, or times.",
+            or_dates=True,
+        ),
     ] = None,
     q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
     value: Annotated[
@@ -193,8 +200,8 @@ def release(
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
     kind = kinds.PRESENT if query == "count" and value is None else kinds.LABELS
-    if bounds is not None or edges is not None:
-        kind = kinds.NUMBERS
+    if public := bounds or groups.get("edges"):
+        kind = kinds.times(public[0]) if isinstance(public[0], date) else kinds.NUMBERS
     labels = groups.get("domain") if value is None else [value]
     read = _read(source, column, kind, labels, tables.Layout(quoted_lines, delimiter, decimal, missing_words or ()))
     data: Any = read if value is None else pc.equal(read, value)
@@ -271,10 +278,9 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
     if sum((edges is not None, domain is not None or domain_file is not None, delta is not None)) != 1:
         raise InputError("--query histogram takes either --edges, or --domain or --domain-file, or --delta")
     if edges is not None:
-        try:
-            return {"edges": [float(edge) for edge in edges.split(",")]}
-        except ValueError:
-            raise InputError(f"--edges must be numbers separated by commas, got {edges!r}") from None
+        if (found := numbers_or_dates(edges.split(","))) is None:
+            raise InputError(f"--edges must be numbers separated by commas, got {edges!r}; dates are as 2020-01-31")
+        return {"edges": found}
     return {"delta": delta} if delta is not None else {"domain": read_domain(domain, domain_file)}
 
 
@@ -287,6 +293,8 @@ def _question(
         return local.SampleAndThreshold(**parameters)
     if query == "histogram":
         return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
+    if query not in ("median", "quantile") and bounds is not None and isinstance(bounds[0], date):
+        raise InputError(f"--query {query} takes --bounds of numbers, got {bounds[0]} and {bounds[1]}")
     if query == "quantile":
         parameters["q"] = q
     return _BOUNDED[query](bounds=bounds, **parameters)
@@ -308,7 +316,7 @@ def _read(
         for [values], amount in data.batches:
             chunks.append(values)
             advance(amount)
-    return pa.chunked_array(chunks, type=kind.type)
+    return pa.chunked_array(chunks, type=chunks[0].type if chunks else kind.type)
 
 
 def _record(
@@ -380,12 +388,14 @@ def _show(question: Mechanism, about: dict[str, Any], columns: dict[str, list[An
         say(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
-def _answers(question: Mechanism, answer: Any) -> list[tuple[str, float]]:
+def _answers(question: Mechanism, answer: Any) -> list[tuple[str, Any]]:
     if isinstance(question, queries.Histogram) and question.edges is not None:
-        edges = (repr(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
+        edges = (str(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
         names = [f"[{low}, {high})" for low, high in pairwise(edges)]
         names[-1] = f"{names[-1][:-1]}]"  # only the last bin has its upper edge
         return list(zip(names, answer.tolist(), strict=True))
     if isinstance(question, local.SampleAndThreshold):
         return list(zip(answer.values, answer.counts.tolist(), strict=True))
+    if isinstance(answer, date):
+        return [("all", answer.isoformat())]
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
