@@ -1,7 +1,7 @@
 """Domains: the public lists of labels that the values 0, 1, ..., k - 1 stand for.
 
-Labels are looked up in hash tables and sorted arrays, here and in the libraries of the containers: not in constant
-time. No message shows a value that is looked up, or says which one is meant; labels are public and are shown.
+Labels are looked up in tables, hash tables and sorted arrays, here and in the libraries of the containers: not in
+constant time. No message shows a value that is looked up, or says which one is meant; labels are public and are shown.
 """
 
 from __future__ import annotations
@@ -98,10 +98,28 @@ class Domain(tuple[Any, ...]):
             raise TypeError("values must be integers, as the labels of the domain are, got bool")
         given = vector_of_integers(values, copy=False)
         labels, numbers = self._sorted
-        wrapped = given.astype(np.int64)
-        places = np.minimum(np.searchsorted(labels, wrapped), len(self) - 1)
-        known = (labels[places] == wrapped) & ((wrapped < 0) == (given < 0))  # an unsigned integer may wrap around
-        return np.where(known, numbers[places], -1)
+        wrapped = given.astype(np.int64, copy=False)
+        if self._table is None:
+            places = np.minimum(np.searchsorted(labels, wrapped), len(self) - 1)
+            found = np.where(labels[places] == wrapped, numbers[places], -1)
+        else:
+            # Below all labels the difference wraps to one that is beyond all labels.
+            places = np.minimum((wrapped - labels[0]).view(np.uint64), len(self._table) - 1)
+            found = self._table.take(places.view(np.int64), mode="clip")
+        if given.dtype == np.uint64:
+            found[wrapped < 0] = -1
+        return found
+
+    @cached_property
+    def _table(self) -> NDArray[np.int64] | None:
+        """The numbers of the integers from the first label to the last, and a -1 after them; None if they are many."""
+        labels, numbers = self._sorted
+        width = int(labels[-1]) - int(labels[0])
+        if width > max(1 << 12, 8 * len(self)):
+            return None
+        table = np.full(width + 2, -1, np.int64)
+        table[labels - labels[0]] = numbers
+        return table
 
     @cached_property
     def _positions(self) -> dict[Any, int]:

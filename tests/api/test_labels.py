@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpnoise import ParameterError, _columns, local, plots, queries
+from dpnoise._domain import Domain
 from dpnoise.cli import main
 from dpnoise.hazmat import SeededRng
 
@@ -254,6 +255,28 @@ def test_the_values_have_a_number_or_labels() -> None:
             make(k=5, domain=TEXTS)
     with pytest.raises(ParameterError, match=r"^domain must have 2 values, for no and yes, got 5$"):
         local.RandomizedResponse(domain=TEXTS, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, -7, 0],  # a table
+        [10**12, 5, -(2**63), 2**63 - 1],  # no table
+        [2**63 - 1, 2**63 - 2],
+        [-(2**63), 1 - 2**63],
+        list(range(-200, 200, 7)),
+    ],
+    ids=str,
+)
+def test_integers_are_found_whatever_their_type(labels: list[int]) -> None:
+    domain = Domain(labels)
+    near = range(-300, 300)
+    edges = {edge + step for edge in (*labels, -(2**63), 2**63, 2**64) for step in (-2, -1, 0, 1, 2)}
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
+        limits = np.iinfo(dtype)
+        values = [value for value in (*near, *edges) if limits.min <= value <= limits.max]
+        found = domain._numbers_of_integers(np.array(values, dtype)).tolist()
+        assert found == [labels.index(value) if value in labels else -1 for value in values]
 
 
 # --- domains -------------------------------------------------------------------------------------------------------
