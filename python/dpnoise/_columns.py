@@ -6,6 +6,7 @@ No message shows a value, or says which value is meant.
 from __future__ import annotations
 
 import numbers
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,12 +14,13 @@ from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
 from dpnoise._arrays import (
     array_from,
     arrow_column,
@@ -45,7 +47,15 @@ _KINDS: Final[dict[str, Any]] = {"texts": str, "bytes": bytes, "booleans": (bool
 # Native code reads these as they are.
 _READ: Final = (np.float64, np.float32, np.int64)
 
+_NUMPY_NUMBERS: Final[dict[type, np.dtype[Any]]] = {
+    np.dtype(code).type: np.dtype(code) for code in "?" + np.typecodes["AllInteger"] + np.typecodes["Float"]
+}
+
+_AS_FLOATS: Final = frozenset((int, float, bool, type(None), np.float64))
+
 _BUILT_IN: Final = frozenset((int, float, bool, str, bytes, Fraction))
+
+_HAS_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
@@ -53,18 +63,19 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
 
     It is read once, and no code of the caller's classes runs on what is returned.
     """
+    return _of_built_in(_array_of(column, name, missing=missing), column, name)[0]
+
+
+def _array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
+    """Return a column as an array, with the caller's objects: only native code may look at them."""
     array: NDArray[Any]
-    kinds = None
     if isinstance(column, np.ma.MaskedArray):
         array = without_mask(column)
     elif isinstance(column, np.ndarray):
         array = np.asarray(column)  # not a subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
         # np.asarray would convert numbers beside texts to texts, and booleans beside numbers to numbers.
-        array = read_by(objects, column, name)
-        kinds = kinds_of(array)
-        if any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds):
-            raise ParameterError(f"{name} must have one dimension, got sequences")
+        return read_by(objects, column, name)
     elif is_foreign(type(column)):
         # Integers beside missing values would become floats, and different large integers the same float.
         array = array_from(only_column(column, name), name, "keep" if missing else "drop")
@@ -74,7 +85,22 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
         raise TypeError(f"{name} must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
         raise ParameterError(f"{name} must have one dimension, got {array.ndim}")
-    return built_in(array, kinds or kinds_of(array), name) if array.dtype.kind == "O" else array
+    if array.dtype.kind != "O":
+        return array
+    # Native code reads an object in each place, where NumPy takes none for None, and no other thread replaces it.
+    array = np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    is_whole = bool(np.frombuffer(array.tobytes(), np.uintp).all())
+    return array if is_whole and _HAS_GIL else objects(array.tolist())
+
+
+def _of_built_in(array: NDArray[Any], column: Any, name: str) -> tuple[NDArray[Any], set[type]]:
+    """Return `_array_of` a column, with built-in objects for those of the caller's classes, and the types it had."""
+    if array.dtype.kind != "O":
+        return array, set()
+    kinds = kinds_of(array)
+    if isinstance(column, list | tuple) and any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds):
+        raise ParameterError(f"{name} must have one dimension, got sequences")
+    return built_in(array, kinds, name), kinds
 
 
 def named_columns(table: Any, name: str) -> tuple[list[Any], list[Any]] | None:
@@ -98,8 +124,8 @@ def objects(items: Any) -> NDArray[Any]:
 
 
 def kinds_of(array: NDArray[Any]) -> set[type]:
-    """Return the types of objects."""
-    return set(map(type, array.tolist()))
+    """Return the types of objects of an array from `objects` or `column_of`."""
+    return _native.kinds(array)
 
 
 def built_in(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[Any]:
@@ -124,41 +150,57 @@ def _built_in(item: Any) -> Any:
 
 def held_column(column: Any, name: str) -> Any:
     """Return what `column_of` and `counts` take as what gives the same whenever it is read."""
-    # Perhaps of the caller's classes.
-    of_objects = library_of(type(column)) == "pandas" and str(getattr(column, "dtype", "")) == "object"
-    return held(column, name) if is_foreign(type(column)) and not of_objects else column_of(column, name)
+    # Objects are perhaps of the caller's classes.
+    is_held = is_foreign(type(column)) and not _is_of_objects(column)
+    return held(column, name) if is_held else column_of(column, name)
+
+
+def _is_of_objects(column: Any) -> bool:
+    return library_of(type(column)) == "pandas" and str(getattr(column, "dtype", "")) == "object"
 
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
-    array = column_of(column, name)
+    return _as_floats(*_of_built_in(_array_of(column, name), column, name), name)
+
+
+def readable(column: Any, name: str = "column") -> NDArray[Any]:
+    """Return a column of numbers for native code that reads each once: as it is, or a copy as of `floats`."""
+    array, kinds = _of_built_in(_array_of(column, name), column, name)
+    is_read = array.dtype in _READ and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
+    return array if is_read else _as_floats(array, kinds, name)
+
+
+def _as_floats(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[np.float64]:
     if array.dtype.kind in "biuf":
         with np.errstate(all="ignore"):  # warnings about numbers wider than a double, and signalling NaN
             return array.astype(np.float64)  # a copy, always
-    if array.dtype.kind == "O" and kinds_of(array) <= {int, float, bool, type(None)}:
-        with suppress(OverflowError):
-            return array.astype(np.float64)  # the same as below, in a fraction of the time
-    if array.dtype.kind == "O" and all(is_missing(item) or is_real_type(type(item)) for item in array):
-        with np.errstate(all="ignore"):
-            return np.fromiter(map(to_float, array), np.float64, len(array))
+    if array.dtype.kind == "O":
+        with suppress(OverflowError), np.errstate(all="ignore"):  # the same as below, in a fraction of the time
+            if kinds <= _AS_FLOATS:
+                return array.astype(np.float64)
+            if len(kinds) == 1 and (dtype := _NUMPY_NUMBERS.get(*kinds)) is not None:
+                return array.astype(dtype).astype(np.float64)
+        if all(is_missing(item) or is_real_type(type(item)) for item in array):
+            with np.errstate(all="ignore"):
+                return np.fromiter(map(to_float, array), np.float64, len(array))
     hint = ""
-    if array.dtype.kind in "mM" or any(issubclass(kind, date | timedelta) for kind in kinds_of(array)):
+    if array.dtype.kind in "mM" or any(issubclass(kind, date | timedelta) for kind in kinds):
         hint = (
             ": cast them to numbers, such as days; queries.Median, Quantile and Histogram take dates as bounds or edges"
         )
     raise TypeError(f"{name} must be of real numbers, got {_described(array)}{hint}")
 
 
-def readable(column: Any, name: str = "column") -> NDArray[Any]:
-    """Return a column of numbers for native code that reads each once: as it is, or a copy as of `floats`."""
-    array = column_of(column, name)
-    is_read = array.dtype in _READ and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
-    return array if is_read else floats(array, name)
-
-
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     """Say whether each row is neither false nor missing, independently of the other rows."""
-    array = column_of(column, name)
+    if (marked := read_by(partial(_marked_by_library, name=name), column, name)) is not None:
+        return marked
+    array = _array_of(column, name)
+    if array.dtype.kind == "O":
+        if (found := _native.present(array)) is not None:
+            return found.view(np.bool_)
+        array, _ = _of_built_in(array, column, name)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
     if array.dtype.kind in "iuSU":
@@ -170,6 +212,42 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     return np.fromiter(true, np.bool_, len(array))
 
 
+def _marked_by_library(column: Any, name: str) -> NDArray[np.bool_] | None:
+    """Say which texts and categories are neither missing nor false, where their library has a mask or codes."""
+    library, column = _stored(column)
+    dtype = str(getattr(column, "dtype", ""))
+    if library == "pandas" and dtype == "category":
+        column = getattr(column, "array", column)
+        return _marked_by_codes(column.codes, truths(column.categories, name))
+    if library == "pandas" and dtype in ("str", "string") and len(column.shape) == 1:
+        return np.asarray(~column.isna())
+    if library == "polars" and dtype.startswith(("Categorical", "Enum", "String")):
+        return np.asarray(column.is_not_null().to_numpy())
+    if library == "pyarrow" and hasattr(column, "type"):
+        types = require_pyarrow().types
+        if types.is_dictionary(column.type):
+            chunks = getattr(column, "chunks", [column])
+            marked = [_marked_by_codes(_codes_of(chunk), truths(chunk.dictionary, name)) for chunk in chunks]
+            return np.concatenate([np.empty(0, np.bool_), *marked])
+        if any(is_text(column.type) for is_text in (types.is_string, types.is_large_string, types.is_string_view)):
+            return np.asarray(column.is_valid().cast("uint8")).view(np.bool_)
+    return None
+
+
+def _marked_by_codes(codes: NDArray[Any], of_categories: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Look up codes, of which missing values have -1."""
+    marked: NDArray[np.bool_] = codes >= 0
+    return marked if of_categories.all() else np.append(of_categories, False)[codes]
+
+
+def _codes_of(encoded: Any) -> NDArray[Any]:
+    """Return the codes of an Arrow array with a dictionary, -1 for missing values."""
+    codes = encoded.indices
+    if codes.null_count:
+        codes = codes.cast("int64").fill_null(-1)
+    return np.asarray(codes)
+
+
 def counts(column: Any, name: str = "column") -> dict[Any, int]:
     """Count each value that is not missing; all must be texts, all numbers or all booleans.
 
@@ -177,47 +255,100 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
     into floats, and the result must not reveal that. For the same reason missing values and types are checked row by
     row.
     """
+    found = _counted(column, name)
+    if isinstance(found, dict):
+        return found
+    values, times = found
+    return dict(zip(map(plain, values.tolist()), times.tolist(), strict=True))
+
+
+def counts_in_order(column: Any, name: str = "column") -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the values of `counts` in order, before they become `plain`, and how often each occurs."""
+    found = _counted(column, name)
+    if isinstance(found, dict):
+        values = sorted(found)
+        found = objects(values), np.fromiter(map(found.__getitem__, values), np.int64, len(values))
+    return found
+
+
+def _counted(column: Any, name: str) -> dict[Any, int] | tuple[NDArray[Any], NDArray[np.int64]]:
+    """Count values: as `counts` does, or in order."""
     present = read_by(partial(_counted_by_library, name=name), column, name)
     if present is None:
-        array = column_of(column, name, missing=False)
+        # Missing values change no other object, and to drop them would take longer than to count.
+        array = _array_of(column, name, missing=_is_of_objects(column))
         if array.dtype.kind in "biufSU":
             if array.dtype.kind == "f":
                 array = array[~np.isnan(array)]
             values, times = np.unique(array, return_counts=True)
-            return _total(zip(values.tolist(), times.tolist(), strict=True))
-        items = array.tolist() if array.dtype.kind == "O" else list(array)  # durations would become integers
-        if not all(map(_is_countable, set(map(type, items)))):  # others may hash and compare in their own way
-            raise TypeError(f"{name} {_MIXED} {_described(array)}")
-        found = Counter(zip(map(type, items), items, strict=True))
-        present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
+            if array.dtype != np.longdouble:
+                return values, times.astype(np.int64, copy=False)
+            present = list(zip(values.tolist(), times.tolist(), strict=True))  # several may have one nearest double
+        elif array.dtype.kind == "O" and (texts := _native.count_texts(array)) is not None:
+            return dict(zip(*texts, strict=True))
+        else:
+            present = _counted_objects(_of_built_in(array, column, name)[0], name)
     if present and common_kind(value for value, _ in present) is None:
         kinds = sorted({type(value).__name__ for value, _ in present})
         raise TypeError(f"{name} {_MIXED} {' and '.join(kinds)}")
     return _total(present)
 
 
+def _counted_objects(array: NDArray[Any], name: str) -> list[tuple[Any, int]]:
+    items = array.tolist() if array.dtype.kind == "O" else list(array)  # durations would become integers
+    if not all(map(_is_countable, set(map(type, items)))):  # others may hash and compare in their own way
+        raise TypeError(f"{name} {_MIXED} {_described(array)}")
+    found = Counter(zip(map(type, items), items, strict=True))
+    return [(value, number) for (_, value), number in found.items() if not is_missing(value)]
+
+
+def _stored(column: Any) -> tuple[str, Any]:
+    """Return the library that stores a column, and the column there: pandas leaves some to Arrow."""
+    library, dtype = library_of(type(column)), getattr(column, "dtype", None)
+    if library == "pandas" and (hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"):
+        return "pyarrow", getattr(column, "array", column).__arrow_array__()
+    return library, column
+
+
 def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
     """Count categories and texts where the library of the column does so without a Python object for each row."""
-    library, dtype = library_of(type(column)), str(getattr(column, "dtype", ""))
+    library, column = _stored(column)
+    dtype = str(getattr(column, "dtype", ""))
     if library == "pandas" and dtype == "category":
         column = getattr(column, "array", column)
-        times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
         labels = objects(column.categories.tolist())
-        labels = built_in(labels, kinds_of(labels), name)
-        pairs = zip(labels.tolist(), times.tolist(), strict=True)
-        return [(value, number) for value, number in pairs if number]
+        return _counted_codes(column.codes, built_in(labels, kinds_of(labels), name).tolist())
     if library == "polars" and dtype.startswith(("Categorical", "Enum", "String")):
-        return list(column.drop_nulls().value_counts().iter_rows())
+        return _without_missing(column.alias("").value_counts().iter_rows())  # "count" is the name of the counts
     if library == "pyarrow" and hasattr(column, "type"):
-        decoded, types = arrow_column(column, name).drop_null(), require_pyarrow().types
+        types = require_pyarrow().types
+        if types.is_dictionary(column.type) and types.is_string(column.type.value_type):
+            chunks = getattr(column, "chunks", [column])
+            counted = (_counted_codes(_codes_of(chunk), chunk.dictionary.to_pylist()) for chunk in chunks)
+            return list(chain.from_iterable(counted))
+        decoded = arrow_column(column, name)
         if types.is_string(decoded.type) or types.is_large_string(decoded.type):
-            return list(zip(*(field.to_pylist() for field in decoded.value_counts().flatten()), strict=True))
+            counted = (np.asarray(field).tolist() for field in decoded.value_counts().flatten())
+            return _without_missing(zip(*counted, strict=True))
     return None
 
 
+def _counted_codes(codes: NDArray[Any], labels: list[Any]) -> list[tuple[Any, int]]:
+    times = np.bincount(codes[codes >= 0].astype(np.intp, copy=False), minlength=len(labels))
+    pairs = _without_missing(zip(labels, times.tolist(), strict=True))
+    return [(value, number) for value, number in pairs if number]
+
+
+def _without_missing(counted: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    return [(value, number) for value, number in counted if value is not None]
+
+
 def _total(counted: Iterable[tuple[Any, int]]) -> dict[Any, int]:
+    pairs = list(counted)
+    if {type(value) for value, _ in pairs} == {str} and len(found := dict(pairs)) == len(pairs):
+        return found
     total: Counter[Any] = Counter()
-    for value, number in counted:
+    for value, number in pairs:
         total[plain(value)] += number
     return dict(total)
 
@@ -339,10 +470,8 @@ def _places_in_pandas(values: Any, places: Mapping[Any, int], name: str) -> NDAr
             raise missing_values(name)
         found: NDArray[np.int64] = categories[column.codes]
         return found
-    of_arrow = hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"
-    return (
-        _places_in_arrow(column.__arrow_array__(), places, name) if of_arrow else _places_of_items(values, places, name)
-    )
+    library, column = _stored(values)
+    return (_places_in_arrow if library == "pyarrow" else _places_of_items)(column, places, name)
 
 
 def _places_in_polars(values: Any, places: Mapping[Any, int], name: str) -> NDArray[np.int64]:

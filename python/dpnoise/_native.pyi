@@ -42,10 +42,12 @@ __all__ = [
     "__version__",
     "add_clipped",
     "clip_and_sum",
+    "count_texts",
     "generator",
     "instruction_set",
     "interquartile_range",
     "iqr_distance",
+    "kinds",
     "largest_sample_rate",
     "least_threshold",
     "local_families",
@@ -54,6 +56,7 @@ __all__ = [
     "mode_of_counts",
     "noise_examples",
     "normal_quantile",
+    "present",
     "random_bytes",
     "sample_and_threshold_delta",
     "secure_bit_generator",
@@ -103,6 +106,9 @@ def instruction_set() -> str:
 
 def random_bytes(n: Integer) -> bytes: ...
 def secure_bit_generator(capsule: CapsuleType) -> None: ...
+def kinds(objects: NDArray[np.object_]) -> set[type]: ...
+def present(objects: NDArray[np.object_]) -> NDArray[np.uint8] | None: ...
+def count_texts(objects: NDArray[np.object_]) -> tuple[list[str], list[int]] | None: ...
 def text_fingerprints(data: NDArray[np.uint8], offsets: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...
 
 @disjoint_base

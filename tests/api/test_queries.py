@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import sys
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum, IntEnum
 from fractions import Fraction
@@ -16,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, hazmat, queries, sensitivity
+from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, _columns, hazmat, queries, sensitivity
 from dpnoise._numbers import share_of
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
 
@@ -301,6 +303,105 @@ def test_texts_of_every_library(make: Callable[[list[Any]], Any]) -> None:
     assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {"tea": 2}
 
 
+OTHER_TEXTS: list[list[Any]] = [
+    [],
+    ["tea"],
+    [math.nan, np.nan, None, pd.NA],
+    ["lone \ud800", "lone \ud800", "\N{HOT BEVERAGE}", "\N{HOT BEVERAGE}"],
+    [np.str_("tea"), "tea", type("Text", (str,), {"__hash__": lambda _: 0})("tea")],
+    [np.nan, "tea", "tea", np.float64("nan"), float("-nan")],
+]
+
+
+@pytest.mark.parametrize("rows", OTHER_TEXTS, ids=range(len(OTHER_TEXTS)))
+def test_objects_are_counted_wherever_they_lie(rows: list[Any]) -> None:
+    """Each text as one object and as many, so that it is found by its address and by its content."""
+    many = [str(bytes(f"text {i % 3000}", "ascii"), "ascii") for i in range(9000)]
+    named = [sys.intern(text) for text in many]
+    for column in (rows, [*many, *rows], [*rows, *named, None]):
+        array = np.empty(len(column), object)
+        array[:] = column
+        record = np.zeros(len(column), np.dtype([("byte", "u1"), ("object", object)]))  # not aligned
+        record["object"] = array
+        texts = [str.__str__(text) for text in column if isinstance(text, str)]
+        expected = {text: count for text, count in sorted(Counter(texts).items()) if count >= 2}
+        for given in (column, array, np.repeat(array, 2)[::2], record["object"], pd.Series(array, dtype=object)):
+            assert Count(epsilon=SURE).release(given) == len(texts)
+            assert StabilityHistogram(epsilon=SURE, delta=0.5).release(given) == expected
+
+
+def test_places_without_an_object_are_missing() -> None:
+    for column in (np.ndarray(3, object), np.ndarray((3, 2), object)[:, 0]):
+        assert Count(epsilon=SURE).release(column) == 0
+        assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {}
+
+
+@pytest.mark.parametrize("name", ["count", "", "value"])
+def test_a_series_may_have_any_name(name: str) -> None:
+    for column in (pl.Series(name, ["tea", "tea", None]), pd.Series(["tea", "tea", None], name=name)):
+        assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {"tea": 2}
+
+
+CODED: list[Any] = [
+    pd.Series([True, False, None, True], dtype="category"),
+    pd.Categorical([0, None, np.nan, 1]),
+    pd.Series(["", None, "a", None], dtype="category"),
+    pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None, 0], pa.uint8()), pa.array([True, False, None])),
+    pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array([0.5, math.nan])),
+            pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array([math.nan, 0.0])),
+        ]
+    ),
+    pa.array(["a", None, "", None]).dictionary_encode()[1:].take([0, 1, 1]),
+    pd.Series(pd.array(["a", None, ""], dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))),
+    pl.Series(["a", None, ""], dtype=pl.Categorical),
+    pl.Series(["a", None, ""], dtype=pl.Enum(["", "a"])),
+    pa.array(["a", None, ""], pa.string_view()),
+    pa.array(["x", "a", None, ""], pa.large_string())[1:],
+    pd.Series(["a", None, ""], dtype=pd.StringDtype("python")),
+    pd.Series(["a", None, ""], dtype=pd.ArrowDtype(pa.string())),
+]
+
+
+@pytest.mark.parametrize("column", CODED, ids=range(len(CODED)))
+def test_categories_count_unless_they_are_false_or_missing(column: Any) -> None:
+    assert Count(epsilon=SURE).release(column) == 2
+    assert Count(epsilon=SURE).release(column[:0]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", np.longdouble, "?", "U3", "S3"])
+def test_arrays_are_counted_as_their_items_are(dtype: Any) -> None:
+    column = np.array([1, 0, 1, 1, 0, 120], dtype)
+    query = StabilityHistogram(epsilon=0.5, delta=0.9)
+    for release in (query.release, Histogram(domain=[column[0].item()], epsilon=0.5).release):
+        found, expected = (release(given, rng=hazmat.SeededRng(3)) for given in (column, list(column)))
+        assert repr(found) == repr(expected)
+
+
+REALS: list[list[Any]] = [
+    [0.5, -0.0, math.inf, math.nan],
+    [True, 3, 0.5, None],
+    [2**63, 2**53 + 1, -(2**80)],
+    [10**400, -(10**400), None],
+    [np.float64(0.1), 0.1, 7],
+    [np.float64("nan"), None, pd.NA, np.longdouble(1) / 3],
+    [Fraction(1, 3), np.int64(2**62 + 1), np.bool_(True)],
+    *([kind(0), kind(1), kind(100)] for kind in (np.bool_, np.int8, np.uint64, np.float16, np.float32, np.longdouble)),
+    [np.int64(2**53 + 1), np.int64(-(2**63)), np.int64(2**63 - 1)],
+    [np.longdouble("1e4000"), np.longdouble("1e-4000"), np.longdouble(1) / 3],
+]
+
+
+@pytest.mark.parametrize("rows", REALS, ids=range(len(REALS)))
+def test_numbers_in_lists_are_each_the_nearest_double(rows: list[Any]) -> None:
+    with np.errstate(all="raise"):
+        found = _columns.floats(rows)
+    with np.errstate(all="ignore"):
+        expected = np.array([_columns.to_float(item) for item in rows])
+    assert found.tobytes() == expected.tobytes() or np.array_equal(found, expected, equal_nan=True)
+
+
 def counts_of(column: Any) -> str:
     """The exact counts of values that two rows have or more, and how the values look."""
     return repr(StabilityHistogram(epsilon=SURE, delta=0.5).release(column))
@@ -476,7 +577,7 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
         (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more numbers, each above the one"),
         (lambda: Histogram(epsilon=1.0, domain=["a", "a"]), "domain must be one or more values that differ"),
         (lambda: Histogram(epsilon=1.0, domain=[]), "domain must be one or more values that differ"),
-        (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, got 0.0"),
+        (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, both excluded, got"),
         (lambda: Quantile(q=0.0, bounds=(0, 1), epsilon=1.0), "q must be between 0 and 1, got 0.0"),
         (lambda: Quantile(q=1e-9, bounds=(0, 1), epsilon=1.0), "q must be from 1e-6 to 1 - 1e-6, got 1e-09"),
         (lambda: Quantile(q=0.5, bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),

@@ -278,10 +278,11 @@ class StabilityHistogram(CountingQuery):
         dict
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
         """
-        found = sorted(_columns.counts(column).items())
-        counts = np.array([count for _, count in found], np.int64)
-        noisy = self._noise.release(counts, threads=threads, rng=rng).tolist()
-        return {value: count for (value, _), count in zip(found, noisy, strict=True) if count >= self._threshold}
+        values, counts = _columns.counts_in_order(column)
+        noisy = self._noise.release(counts, threads=threads, rng=rng)
+        places = np.flatnonzero(noisy >= self._threshold)
+        released = map(_columns.plain, values[places].tolist())
+        return dict(zip(released, noisy[places].tolist(), strict=True))
 
 
 def _threshold(scale: float, delta: float) -> int:

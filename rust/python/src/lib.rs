@@ -9,6 +9,7 @@
 //! | `hazmat` | reproducible generators |
 //! | `keyed` | noise that a secret brings back |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
+//! | `objects` | columns of Python objects |
 //! | `selection` | the mechanisms that choose or compare |
 //! | `partitions` | partition selection, one group at a time |
 //! | `distances`, `stability` | distances to instability, and their test |
@@ -33,6 +34,7 @@ mod local;
 mod mechanisms;
 mod memo;
 mod numbers;
+mod objects;
 mod partitions;
 mod runtime;
 mod samplers;
@@ -47,6 +49,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samplers::register(module)?;
     keyed::register(module)?;
     mechanisms::register(module)?;
+    objects::register(module)?;
     selection::register(module)?;
     partitions::register(module)?;
     distances::register(module)?;
