@@ -32,6 +32,7 @@ __all__ = [
     "ScriptedRng",
     "SeededRng",
     "Selection",
+    "StabilityHistogram",
     "StabilityTest",
     "SubsetVotes",
     "Subsets",
@@ -300,6 +301,17 @@ class AboveThresholdRun:
 class NoisyUsers:
     def __new__(cls, mechanism: Additive) -> NoisyUsers: ...
     def release(self, num_users: Number) -> float: ...
+
+@final
+class StabilityHistogram:
+    def __new__(cls, *, epsilon: Number, delta: Number, relation: str) -> StabilityHistogram: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def threshold(self) -> int: ...
+    def release(
+        self, counts: NDArray[np.int64], threads: Integer | None, rng: TestRng | None = None
+    ) -> NDArray[np.uintp]: ...
 
 @final
 class TruncatedGeometric:

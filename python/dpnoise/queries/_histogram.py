@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, Generic, cast, overload
@@ -10,11 +9,10 @@ from typing import Any, Final, Generic, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise import _columns, sensitivity
+from dpnoise import _columns, _native, sensitivity
 from dpnoise._arrays import dtype_of
 from dpnoise._columns import labels_of
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import real
 from dpnoise._types import Instant, Labels, Number, Rng, Values
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
@@ -234,22 +232,20 @@ class StabilityHistogram(CountingQuery):
     >>> drinks = queries.StabilityHistogram(epsilon=1.0, delta=1e-9).release(column)
     """
 
-    __slots__ = ("_delta", "_threshold")
+    __slots__ = ()
 
+    _native: _native.StabilityHistogram
     _parameters = ("epsilon", "delta", "relation")
 
     def __init__(self, *, epsilon: Number, delta: Number, relation: Relation = "add/remove") -> None:
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
-        if not 0 < real(delta, "delta") < 1:
-            raise ParameterError(f"delta must be between 0 and 1, got {delta!r}")
-        self._delta = float(delta)
-        self._threshold = _threshold(self._noise.scale, self._delta)
+        self._native = _native.StabilityHistogram(epsilon=epsilon, delta=delta, relation=relation)
         self._relation = relation
 
     @property
     def delta(self) -> float:
         """The privacy parameter delta."""
-        return self._delta
+        return self._native.delta
 
     def _loss(self) -> PrivacyCost:
         return self.cost
@@ -257,7 +253,7 @@ class StabilityHistogram(CountingQuery):
     @property
     def threshold(self) -> int:
         """The smallest noisy count that is released."""
-        return self._threshold
+        return self._native.threshold
 
     def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> dict[Any, int]:
         """Release the values that are frequent enough, and their counts.
@@ -279,17 +275,6 @@ class StabilityHistogram(CountingQuery):
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
         """
         values, counts = _columns.counts_in_order(column)
-        noisy = self._noise.release(counts, threads=threads, rng=rng)
-        places = np.flatnonzero(noisy >= self._threshold)
+        places = self._native.release(counts, threads, rng)
         released = map(_columns.plain, values[places].tolist())
-        return dict(zip(released, noisy[places].tolist(), strict=True))
-
-
-def _threshold(scale: float, delta: float) -> int:
-    """Return a threshold that a noisy count of 1 reaches with a probability of at most delta.
-
-    That is r**(t - 1) / (1 + r) with r = exp(-1 / scale). The relative error of the logarithms is far below the one
-    part in 10**12 by which the bound is widened.
-    """
-    needed = -(math.log(delta) + math.log1p(math.exp(-1 / scale))) * scale
-    return 1 + max(0, math.ceil(needed + abs(needed) * 1e-12 + 1e-12))
+        return dict(zip(released, counts[places].tolist(), strict=True))

@@ -11,7 +11,7 @@
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `objects` | columns of Python objects |
 //! | `selection` | the mechanisms that choose or compare |
-//! | `partitions` | partition selection, one group at a time |
+//! | `partitions` | partition selection |
 //! | `distances`, `stability` | distances to instability, and their test |
 //! | `bootstrap` | votes of random subsets |
 //! | `sgd` | clipped gradients, and their noise |

@@ -1,15 +1,18 @@
-//! Partition selection: releases and decisions one group at a time.
+//! Partition selection: releases and decisions one group at a time, and of all groups of a column.
 
 use std::sync::{Mutex, PoisonError};
 
 use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, Noise, NoiseBuffer, Reals};
-use dpnoise_core::params::Epsilon;
+use dpnoise_core::params::{Epsilon, Relation};
+use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
 use crate::mechanisms::Additive;
-use crate::numbers::real;
+use crate::numbers::{real, real_down};
+use crate::runtime::Threads;
+use crate::{buffers, hazmat, runtime};
 
 /// A mechanism for numbers of people, with its noise drawn in advance.
 #[pyclass(module = "dpnoise._native", frozen)]
@@ -70,7 +73,50 @@ impl TruncatedGeometric {
     }
 }
 
+/// The counts of the values that occur, where the set of values is private too.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct StabilityHistogram(mechanisms::StabilityHistogram);
+
+#[pymethods]
+impl StabilityHistogram {
+    #[new]
+    #[pyo3(signature = (*, epsilon, delta, relation))]
+    fn new(epsilon: &Bound<'_, PyAny>, delta: &Bound<'_, PyAny>, relation: &str) -> PyResult<Self> {
+        let (epsilon, delta) = (real_down(epsilon, "epsilon")?, real_down(delta, "delta")?);
+        let relation = Relation::from_name(relation).map_err(to_py)?;
+        mechanisms::StabilityHistogram::new(epsilon, delta, relation).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.0.delta()
+    }
+
+    #[getter]
+    fn threshold(&self) -> i64 {
+        self.0.threshold()
+    }
+
+    /// Adds noise to `counts`, to which no other code has a reference, and returns the places of those to release.
+    #[pyo3(signature = (counts, threads, rng=None))]
+    fn release<'py>(
+        &self,
+        counts: &Bound<'py, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<usize>>> {
+        let mut array = buffers::writable::<i64>(counts, "counts", "int64")?;
+        let values = buffers::elements(&mut array, "counts")?;
+        let places = match hazmat::given(rng)? {
+            Some(mut rng) => self.0.release_with(values, &mut *rng).map_err(to_py),
+            None => runtime::pausing(counts.py(), |pause| self.0.release_pausing(values, threads.get(), pause)),
+        }?;
+        Ok(PyArray1::from_vec(counts.py(), places))
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyUsers>()?;
+    module.add_class::<StabilityHistogram>()?;
     module.add_class::<TruncatedGeometric>()
 }

@@ -1,7 +1,7 @@
 //! Releases of integers and of real numbers.
 
 use dpnoise_core::mechanisms::{
-    DiscreteLaplace, Laplace, Law, Moment, Noise, NoiseBuffer, NoiseInfo, Sum, TruncatedGeometric,
+    DiscreteLaplace, Laplace, Law, Moment, Noise, NoiseBuffer, NoiseInfo, StabilityHistogram, Sum, TruncatedGeometric,
 };
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
@@ -92,6 +92,11 @@ fn of_some() -> Vec<Check> {
             for people in [-3.0, 0.0, 1.0, 8.0, 9.0, 10.0, 29.0, 30.0, 31.0, 1e300] {
                 assert_secret(&[selection.should_keep(secret(&[people])[0]).unwrap()]);
             }
+        }),
+        ("stability histogram", || {
+            let histogram = StabilityHistogram::new(1.0, 1e-6, Relation::AddRemove).unwrap();
+            let mut counts = secret(&[1, 0, 14, 15, 1000, i64::MAX, 1]);
+            histogram.release_with(&mut counts, &mut SeededRng::new(1).unwrap()).unwrap();
         }),
         ("Laplace, an array on a fine grid", || {
             let mut values = secret(&reals());
