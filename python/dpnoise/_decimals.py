@@ -26,6 +26,7 @@ def double_of(item: Decimal) -> float:
 
 def number_of(item: Decimal) -> int | float:
     """Return an integral number in the range of a double as an int, and any other one as the nearest double."""
+    item = Decimal(item)  # of no class of the caller
     nearest = double_of(item)
     return whole if nearest.is_integer() and item == (whole := int(item)) else nearest
 
@@ -38,13 +39,15 @@ def doubles_of_arrow(column: Any, pa: Any) -> NDArray[np.float64]:
         words = np.frombuffer(chunk.buffers()[1] or b"", np.int32 if width == 32 else np.int64)
         low, *high = words.reshape(-1, max(1, width // 64))[chunk.offset :][: len(chunk)].T.astype(np.int64)
         valid = chunk.is_valid().to_numpy(zero_copy_only=False)
-        narrow = np.logical_and.reduce([word == low >> 63 for word in high]) | ~valid
+        narrow = np.ones(len(low), np.bool_)
+        for word in high:
+            narrow &= word == low >> 63
 
         def by_text(wide: NDArray[np.bool_]) -> Any:
             found = chunk.filter(pa.array(wide)).cast(pa.string()).cast(pa.float64())
             return found.to_numpy(zero_copy_only=False)
 
-        found = _rounded(low, chunk.type.scale, narrow, by_text)
+        found = _rounded(low, chunk.type.scale, narrow | ~valid, by_text)
         found[~valid] = np.nan
         return found
 
