@@ -28,6 +28,7 @@ __all__ = [
     "NoisyGradient",
     "NoisyUsers",
     "Quantile",
+    "Quantiles",
     "Sampler",
     "ScriptedRng",
     "SeededRng",
@@ -266,6 +267,27 @@ class Quantile:
     def granularity(self) -> float: ...
     def rank_error(self, level: Number) -> float: ...
     def release(self, values: _Column, rng: TestRng | None = None) -> float: ...
+
+@final
+class Quantiles:
+    def __new__(
+        cls,
+        *,
+        q: list[tuple[int, int]],
+        lower: Number,
+        upper: Number,
+        epsilon: Number,
+        relation: str,
+        granularity: Number | None = None,
+    ) -> Quantiles: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def rho(self) -> float: ...
+    @property
+    def granularity(self) -> float: ...
+    def rank_error(self, level: Number) -> float: ...
+    def release(self, values: _Column, rng: TestRng | None = None) -> list[float]: ...
 
 @final
 class AboveThreshold:

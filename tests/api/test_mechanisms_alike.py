@@ -61,6 +61,7 @@ CASES = [
     Case(queries.Variance(**BOUNDS), COLUMN, {"rows": 4}),
     Case(queries.Median(**BOUNDS), COLUMN, None),
     Case(queries.Quantile(q=0.25, **BOUNDS), COLUMN, None),
+    Case(queries.Quantiles(q=[0.75, 0.25], **BOUNDS), COLUMN, None),
     Case(queries.Histogram(epsilon=0.5, edges=[0, 3, 9]), COLUMN),
     Case(queries.StabilityHistogram(**GAUSSIAN), COLUMN),
     Case(

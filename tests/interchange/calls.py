@@ -55,6 +55,7 @@ QUERIES: dict[str, Call] = {
     "Variance": (_seeded(queries.Variance(bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Median": (_seeded(queries.Median(bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Quantile": (_seeded(queries.Quantile(q=0.9, bounds=BOUNDS, epsilon=1.0).release), INTEGERS),
+    "Quantiles": (_seeded(queries.Quantiles(q=[0.9, 0.5], bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Histogram of bins": (_seeded(queries.Histogram(edges=[-5, 0, 5, 12], epsilon=1.0).release), REALS),
     "Histogram of categories": (_seeded(queries.Histogram(domain=[3, 0, 5], epsilon=1.0).release), INTEGERS),
     "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), INTEGERS),

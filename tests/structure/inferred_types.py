@@ -72,6 +72,9 @@ def other_mechanisms(
     assert_type(queries.Median(bounds=(0, 1), epsilon=1.0).release(floats), float)
     assert_type(queries.Quantile(q=0.5, bounds=floats, epsilon=1.0).bounds, tuple[float, float])
     assert_type(queries.Median(bounds=(date(1990, 1, 1), date(2025, 1, 1)), epsilon=1.0).release([]), date)
+    deciles = queries.Quantiles(q=floats, bounds=(date(1990, 1, 1), date(2025, 1, 1)), epsilon=1.0)
+    assert_type(deciles.release([]), list[date])
+    assert_type(queries.Quantiles(q=[0.5], bounds=(0, 1), epsilon=1.0).release(floats), NDArray[np.float64])
     queries.Histogram(edges=[date(1990, 1, 1), date(2025, 1, 1)], epsilon=1.0)
     queries.Median(bounds=("1990", "2025"), epsilon=1.0)  # type: ignore[arg-type]
     assert_type(queries.Mean(bounds=(0.0, 1.0), epsilon=1.0).release(floats), float)

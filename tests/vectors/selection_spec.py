@@ -6,8 +6,9 @@ by the operations that the page lists; everything else is ints, fractions, and m
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -267,3 +268,111 @@ class Quantile:
             own = max(to_grid(self.score(values, candidate), granularity), -LOWEST)
             if is_below(words, words.take(8) >> 1, exp_neg((steps[run] - own) / scale)):
                 return candidate
+
+
+class Node(Quantile):
+    """One of several quantiles, by the values in order; missing values are those of other nodes, too."""
+
+    def runs(self, values: Sequence[int | None], reach: int = 2**60) -> list[tuple[int, int, int]]:
+        present = sorted(value for value in values if value is not None)
+        target, (first, last) = self.q.numerator * len(present), self.ends
+        gaps = range(len(values) + 1)
+        if self.is_window(len(values), reach):
+            middle = target // self.q.denominator
+            gaps = range(middle - reach - 2, middle + reach + 1)
+        order = [self.value(present, index) for index in range(gaps.start, gaps.stop + 1)]
+        if self.is_window(len(values), reach):
+            gaps, order = range(gaps.start - 1, gaps.stop + 1), [first, *order, last]
+        excesses = [self.q.denominator * gap - target for gap in gaps]
+        runs = [
+            (-abs(excess), low + (excess > 0), high - low)
+            for excess, (low, high) in zip(excesses, itertools.pairwise(order), strict=True)
+        ]
+        return [*runs, (0, order[sum(excess <= 0 for excess in excesses)], 1)]
+
+    def value(self, present: Sequence[int], index: int) -> int:
+        """Return a value in order, from 1 on, or an end."""
+        return self.ends[0] if index < 1 else self.ends[1] if index > len(present) else present[index - 1]
+
+
+Place = int | None
+Choice = Callable[[Fraction, tuple[int, int], Any, Sequence[Place]], Mapping[int, Any]]
+
+
+@dataclass
+class Quantiles:
+    """Several quantiles between two ends, in steps; it is written from rust/core/src/mechanisms/quantiles.md."""
+
+    asked: Sequence[Fraction]
+    ends: tuple[int, int]
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        self.ranks = sorted(set(self.asked))
+        if self.bits is None:
+            steps = self.ends[1] - self.ends[0]
+            self.bits = min(20, 52 - (steps - 1).bit_length()) if len(self.ranks) > 1 else 0
+        self.places = (0, ((self.ends[1] - self.ends[0] + 1) << self.bits) - 1)
+
+    def place(self, value: int | None, fraction: int) -> Place:
+        """Return the place of a row with a random fraction."""
+        return None if value is None else (value - self.ends[0] << (self.bits or 0)) | fraction
+
+    def answers(self, places: Sequence[int]) -> list[int]:
+        """Return the answers as they were asked, for the places of the ranks in order."""
+        return [(places[self.ranks.index(rank)] >> (self.bits or 0)) + self.ends[0] for rank in self.asked]
+
+    def law(self, choose: Choice, rows: Sequence[Place], epsilon: Any) -> dict[tuple[int, ...], Any]:
+        """Return the probabilities of all places of the ranks, in order, by those of a single choice."""
+        return self.descend(choose, rows, self.places, self.ranks, (Fraction(0), Fraction(1)), epsilon)
+
+    def descend(
+        self,
+        choose: Choice,
+        rows: Sequence[Place],
+        span: tuple[int, int],
+        ranks: Sequence[Fraction],
+        outer: tuple[Fraction, Fraction],
+        left: Any,
+    ) -> dict[tuple[int, ...], Any]:
+        if not ranks:
+            return {(): 1}
+        middle, found = len(ranks) // 2, {}
+        rank = ranks[middle]
+        share, rest = self.share(left, len(ranks))
+        for place, weight in self.chosen(choose, rank, outer, span, share, rows).items():
+            below, above = self.sides(rows, place)
+            parts = [
+                self.descend(choose, below, (span[0], place), ranks[:middle], (outer[0], rank), rest),
+                self.descend(choose, above, (place, span[1]), ranks[middle + 1 :], (rank, outer[1]), rest),
+            ]
+            for (before, first), (after, second) in itertools.product(*(part.items() for part in parts)):
+                found[(*before, place, *after)] = weight * first * second
+        return found
+
+    def share(self, left: Any, ranks: int) -> tuple[Any, Any]:
+        """Return the epsilon of a choice, and what is left after it."""
+        share = left / ranks.bit_length()
+        rest = left - share
+        return share, math.nextafter(rest, 0) if Fraction(rest) > Fraction(left) - Fraction(share) else rest
+
+    def chosen(
+        self,
+        choose: Choice,
+        rank: Fraction,
+        outer: tuple[Fraction, Fraction],
+        span: tuple[int, int],
+        epsilon: Any,
+        rows: Sequence[Place],
+    ) -> Mapping[int, Any]:
+        """Return the probabilities of the place of a rank."""
+        if span[0] == span[1]:
+            return {span[0]: 1}
+        q = (rank - outer[0]) / (outer[1] - outer[0])
+        if q.denominator > 10**6:
+            q = Fraction(min(max(math.floor(q * 10**6 + Fraction(1, 2)), 1), 10**6 - 1), 10**6)
+        return choose(q, span, epsilon, rows)
+
+    def sides(self, rows: Sequence[Place], place: int) -> tuple[list[Place], list[Place]]:
+        below = [row if row is not None and row < place else None for row in rows]
+        return below, [row if row is not None and row >= place else None for row in rows]

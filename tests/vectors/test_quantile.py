@@ -19,22 +19,25 @@ from dpnoise.sensitivity import Relation
 WILD = [3.0, math.nan, 3.0, -1e300, 5e-324, 7e5, math.inf, 0.5, 2.25, 2.25, 2.25, -0.0]
 
 
-def choice_of(query: Quantile) -> tuple[Fraction, Fraction, int]:
+def choice(q: Fraction, epsilon: float, relation: Relation) -> tuple[Fraction, Fraction, int]:
     """The scale and the granularity of the scores, and how many gaps are looked at on either side of the quantile."""
-    q = Fraction(query.q).limit_denominator(10**6)
     added = max(q.numerator, q.denominator - q.numerator)
-    mechanism = Exponential(
-        epsilon=query.epsilon, sensitivity=added if query.relation == "add/remove" else q.denominator
-    )
+    mechanism = Exponential(epsilon=epsilon, sensitivity=added if relation == "add/remove" else q.denominator)
     granularity = Fraction(mechanism.granularity)
     steps = math.ceil(Fraction(mechanism.sensitivity) / granularity)
     reach = math.ceil(117 * math.log(2) * mechanism.scale / q.denominator) + 1
-    return 2 * steps / Fraction(query.epsilon), granularity, reach
+    return 2 * steps / Fraction(epsilon), granularity, reach
 
 
-def specified(query: Quantile, column: list[float]) -> tuple[Specification, list[int | None]]:
-    granularity = Fraction(query.granularity)
-    lower, upper = (Fraction(bound) / granularity for bound in query.bounds)
+def choice_of(query: Quantile) -> tuple[Fraction, Fraction, int]:
+    return choice(Fraction(query.q).limit_denominator(10**6), query.epsilon, query.relation)
+
+
+def steps_between(
+    bounds: tuple[float, float], granularity: Fraction, column: list[float]
+) -> tuple[tuple[int, int], list[int | None]]:
+    """The ends, and the values clamped to them and rounded."""
+    lower, upper = (Fraction(bound) / granularity for bound in bounds)
     ends = math.ceil(lower), math.floor(upper)
 
     def steps(value: float) -> int | None:
@@ -45,7 +48,12 @@ def specified(query: Quantile, column: list[float]) -> tuple[Specification, list
         )
         return to_grid(clamped, granularity)
 
-    return Specification(Fraction(query.q).limit_denominator(10**6), ends), [steps(value) for value in column]
+    return ends, [steps(value) for value in column]
+
+
+def specified(query: Quantile, column: list[float]) -> tuple[Specification, list[int | None]]:
+    ends, values = steps_between(query.bounds, Fraction(query.granularity), column)
+    return Specification(Fraction(query.q).limit_denominator(10**6), ends), values
 
 
 def compare(query: Quantile, column: list[float], data: bytes) -> float:

@@ -149,6 +149,12 @@ CASES: Final = (
         [0.5, 0.5, 0.5],
         [0.0, 0.5, 0.5, 0.5],
     ),
+    Case(
+        "Quantiles",
+        partial(queries.Quantiles, q=[0.25, 0.5], bounds=(0.0, 1.0), granularity=0.125),
+        [0.5],
+        [0.0, 0.5],
+    ),
     Case("StableValue", partial(stability.StableValue, delta=0.01), ("plum", 2), ("plum", 3)),
     *(
         Case(

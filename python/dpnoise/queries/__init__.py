@@ -13,10 +13,12 @@ public: a row of another type raises an error, which reveals that there is one.
 from dpnoise import _calls
 from dpnoise.queries._histogram import Histogram, StabilityHistogram
 from dpnoise.queries._moments import Mean, Variance
-from dpnoise.queries._quantile import Median, Quantile
+from dpnoise.queries._quantile import Median, Quantile, Quantiles
 from dpnoise.queries._query import Query
 from dpnoise.queries._totals import Count, Sum
 
-__all__ = ["Count", "Histogram", "Mean", "Median", "Quantile", "Query", "StabilityHistogram", "Sum", "Variance"]
+__all__ = [
+    "Count", "Histogram", "Mean", "Median", "Quantile", "Quantiles", "Query", "StabilityHistogram", "Sum", "Variance",
+]  # fmt: skip
 
 _calls.explain(__name__)

@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PySet, PyString};
 struct Recent<T>(Vec<(usize, T)>);
 
 impl<T: Copy + Default> Recent<T> {
-    /// For a column of so many rows, which are worth as many entries, but of no more than fit in a cache.
+    /// As many entries as the column has rows, but no more than fit in a cache.
     fn new(rows: usize) -> Self {
         Self(vec![(0, T::default()); rows.next_power_of_two().min(1 << 15)])
     }

@@ -147,12 +147,11 @@ impl Quantile {
         relation: &str,
         granularity: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let refused = || to_py(Error::parameter("q", format!("{}/{}", q.0, q.1), "a fraction between 0 and 1"));
-        let share = Ratio::new(q.0.into(), q.1.into()).ok_or_else(refused)?;
         let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
         let granularity = optional(granularity, "granularity")?;
         let relation = Relation::from_name(relation).map_err(to_py)?;
-        let quantile = mechanisms::Quantile::new(share, bounds, real_down(epsilon, "epsilon")?, relation, granularity);
+        let quantile =
+            mechanisms::Quantile::new(rank(q)?, bounds, real_down(epsilon, "epsilon")?, relation, granularity);
         quantile.map(Self).map_err(to_py)
     }
 
@@ -174,6 +173,61 @@ impl Quantile {
     fn release(&self, values: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         of_column(values, rng, |column, rng| self.0.release_with(column, rng), |column| self.0.release(column))
     }
+}
+
+/// Several quantiles of a column.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct Quantiles(mechanisms::Quantiles);
+
+#[pymethods]
+impl Quantiles {
+    #[new]
+    #[pyo3(signature = (*, q, lower, upper, epsilon, relation, granularity=None))]
+    fn new(
+        q: Vec<(u64, u64)>,
+        lower: &Bound<'_, PyAny>,
+        upper: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        relation: &str,
+        granularity: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let ranks = q.into_iter().map(rank).collect::<PyResult<Vec<_>>>()?;
+        let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
+        let granularity = optional(granularity, "granularity")?;
+        let relation = Relation::from_name(relation).map_err(to_py)?;
+        let epsilon = real_down(epsilon, "epsilon")?;
+        mechanisms::Quantiles::new(&ranks, bounds, epsilon, relation, granularity).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn rho(&self) -> f64 {
+        self.0.rho()
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.0.granularity()
+    }
+
+    fn rank_error(&self, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.rank_error(real(level, "level")?).map_err(to_py)
+    }
+
+    #[pyo3(signature = (values, rng=None))]
+    fn release(&self, values: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<f64>> {
+        of_column(values, rng, |column, rng| self.0.release_with(column, rng), |column| self.0.release(column))
+    }
+}
+
+/// The fraction that a quantile is.
+fn rank((part, whole): (u64, u64)) -> PyResult<Ratio> {
+    let refused = || to_py(Error::parameter("q", format!("{part}/{whole}"), "a fraction between 0 and 1"));
+    Ratio::new(part.into(), whole.into()).ok_or_else(refused)
 }
 
 /// The sparse vector technique.
@@ -283,6 +337,7 @@ impl AboveThresholdRun {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Quantile>()?;
+    module.add_class::<Quantiles>()?;
     module.add_class::<Selection>()?;
     module.add_class::<AboveThreshold>()?;
     module.add_class::<AboveThresholdRun>()

@@ -94,8 +94,8 @@ impl Moment {
         self.distances.scale()
     }
 
-    /// A bound on the error that the noise makes for a column of `rows` values, with probability `level` or more; infinite
-    /// where the noisy number of values may be 0, and in floating point.
+    /// A bound on the error that the noise makes for a column of `rows` values, with probability `level` or more, in floating
+    /// point: at most the largest difference of two answers, which it is where the noisy number of values may be 0.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1).

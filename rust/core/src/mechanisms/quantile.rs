@@ -27,21 +27,21 @@ use crate::samplers::{Grid, Runs};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Quantile {
-    q: (i64, i64),
+    pub(super) q: (i64, i64),
     grid: Grid,
     /// The first and the last multiple of the granularity within the bounds, in steps.
-    ends: (i64, i64),
+    pub(super) ends: (i64, i64),
     choice: Exponential,
 }
 
 /// The steps of a missing value, which no other value has.
-const MISSING: i64 = i64::MIN;
+pub(super) const MISSING: i64 = i64::MIN;
 
 /// No column has so many rows.
 const LARGEST_REACH: f64 = 1e15;
 
 /// The largest denominator of a quantile. With it the scores of 2^33 rows are exact as doubles.
-const MAX_DENOMINATOR: u128 = 1_000_000;
+pub(super) const MAX_DENOMINATOR: u128 = 1_000_000;
 
 impl Quantile {
     /// The `q`-quantile of values clamped to `bounds`, for `epsilon` under the neighbouring relation `relation`.
@@ -132,8 +132,8 @@ impl Quantile {
         Ok(declassify(Reason::Answer, step) as f64 * self.granularity())
     }
 
-    /// The steps of all values between the two ends; a missing value is [`MISSING`]. Others may follow.
-    fn steps(&self, values: Column<'_>) -> Result<Wiped<i64>, Error> {
+    /// The steps of all values between the two ends; a missing value is [`MISSING`]. What follows is not used.
+    pub(super) fn steps(&self, values: Column<'_>) -> Result<Wiped<i64>, Error> {
         let bounds = (self.value(self.ends.0), self.value(self.ends.1));
         let range = kernel::Range::new(bounds, self.grid.exponent());
         let instructions = crate::instruction_set::current()?;
@@ -146,7 +146,7 @@ impl Quantile {
     }
 
     /// So many gaps on either side of the quantile are looked at one by one: the candidates of all others, which weigh at
-    /// most exp(-b reach / scale) each and are at most 2^53, together weigh less than 2^-64 of the one at the quantile.
+    /// most exp(-b reach / scale) each and are at most 2^53 + 1, together weigh less than 2^-64 of the one at the quantile.
     fn reach(&self) -> i64 {
         (117.0 * LN_2 * self.choice.scale() / self.q.1 as f64).ceil().min(LARGEST_REACH) as i64 + 1
     }
@@ -155,15 +155,48 @@ impl Quantile {
     /// [`MISSING`] are left out. The values are reordered.
     fn choose<R: TryCryptoRng + ?Sized>(&self, steps: &mut [i64], reach: i64, rng: &mut R) -> Result<i64, Error> {
         let gaps = self.gaps(steps, reach)?;
+        self.choose_from(&gaps, &steps[1..steps.len() - 1], rng)
+    }
+
+    /// The same for values in order, between ends of their own. They are some of `all`; the time shows that number alone.
+    pub(super) fn choose_in_order<R: TryCryptoRng + ?Sized>(
+        &self,
+        values: &[i64],
+        ends: (i64, i64),
+        all: usize,
+        rng: &mut R,
+    ) -> Result<i64, Error> {
+        self.choose_from(&self.gaps_in_order(values, ends, all, self.reach())?, values, rng)
+    }
+
+    fn choose_from<R: TryCryptoRng + ?Sized>(&self, gaps: &Gaps, values: &[i64], rng: &mut R) -> Result<i64, Error> {
         loop {
             let (run, step) = gaps.choose(&self.choice, rng)?;
             // A candidate beyond the gaps that are sorted is proposed with too large a weight.
             if !declassify(Reason::Selection, gaps.is_coarse(run))
-                || self.is_kept_vartime(&gaps, steps, run, step, rng)?
+                || self.is_kept_vartime(gaps, values, run, step, rng)?
             {
                 return Ok(step);
             }
         }
+    }
+
+    /// The gaps of values in order: `reach`, and a few more, on either side of the quantile, or as many as all values have.
+    /// Where there is no value, there is an end.
+    fn gaps_in_order(&self, values: &[i64], ends: (i64, i64), all: usize, reach: i64) -> Result<Gaps, Error> {
+        let (part, whole) = self.q;
+        let target = part.wrapping_mul(values.len() as i64);
+        let is_window = all as i64 > 2 * reach + 2;
+        let margin = usize::from(is_window);
+        let (first, count) =
+            if is_window { (target / whole - (reach + 2), 2 * reach as usize + 4) } else { (0, all + 2) };
+        let mut steps = Wiped::try_new(count + 2 * margin)?;
+        let end = steps.len() - 1;
+        (steps[0], steps[end]) = ends;
+        for (step, index) in steps[margin..][..count].iter_mut().zip(first - 1..) {
+            *step = if index < 0 { ends.0 } else { values.get(index as usize).copied().unwrap_or(ends.1) };
+        }
+        Ok(Gaps { steps, is_window, first: first - margin as i64, target, whole })
     }
 
     /// Sorts `reach` gaps, and a few more, on either side of the quantile. The gaps beyond them are one run on either side,
@@ -215,17 +248,17 @@ impl Quantile {
     fn is_kept_vartime<R: TryCryptoRng + ?Sized>(
         &self,
         gaps: &Gaps,
-        steps: &[i64],
+        values: &[i64],
         run: u64,
         step: i64,
         rng: &mut R,
     ) -> Result<bool, Error> {
         let proposed = gaps.score(run as i64);
-        self.choice.selection().keeps(rng, self.choice.grid(), gaps.score_vartime(steps, run, step), proposed)
+        self.choice.selection().keeps(rng, self.choice.grid(), gaps.score_vartime(values, run, step), proposed)
     }
 
     /// The value of so many steps.
-    fn value(&self, steps: i64) -> f64 {
+    pub(super) fn value(&self, steps: i64) -> f64 {
         steps as f64 * self.granularity()
     }
 }
@@ -255,8 +288,7 @@ impl Gaps {
     }
 
     /// The score that a candidate of a coarse run has by itself, among all values in any order.
-    fn score_vartime(&self, steps: &[i64], run: u64, step: i64) -> f64 {
-        let values = &steps[1..steps.len() - 1];
+    fn score_vartime(&self, values: &[i64], run: u64, step: i64) -> f64 {
         let before = values.iter().filter(|&&value| value < step || run == 0 && value == step).count();
         self.score(before as i64 - self.first)
     }
@@ -303,7 +335,7 @@ fn ceil_steps(x: f64, grid: Grid) -> i64 {
 
 /// Reorders the values so that those from `first` to `last`, both included, are where they would be if all were in order,
 /// in a time that depends on the values. The first and the last value of all are where they belong.
-fn sort_vartime(steps: &mut [i64], first: usize, last: usize) {
+pub(super) fn sort_vartime(steps: &mut [i64], first: usize, last: usize) {
     for step in &mut *steps {
         *step = declassify(Reason::Sorting, *step);
     }
@@ -396,26 +428,34 @@ mod tests {
             for (part, whole) in [(1, 2), (1, 10), (97, 100), (2, 3), (1, 1_000_000), (999_999, 1_000_000)] {
                 let quantile = quantile((part, whole), (0.0, 15.0), Some(1.0)).unwrap();
                 for reach in [1, 2, 4, 1000] {
+                    let rows = column.len();
                     let mut steps = quantile.steps(Column::F64(column)).unwrap();
-                    let steps = &mut steps[..column.len() + 2];
-                    let gaps = quantile.gaps(steps, reach).unwrap();
-                    assert_eq!(gaps.is_window, column.len() as i64 > 2 * reach + 2);
-                    let (runs, lefts) = gaps.runs().unwrap();
-                    let mut found = [None; 16];
-                    for (run, &length) in (0u64..).zip(&*runs.lengths) {
-                        for place in 0..length.cast_unsigned() {
-                            let candidate = gaps.candidate(lefts, run, place);
-                            let mut score = runs.scores[run as usize];
-                            if gaps.is_coarse(run) {
-                                let proposed = score;
-                                score = gaps.score_vartime(steps, run, candidate);
-                                assert!(score <= proposed && proposed <= -(whole as f64 * reach as f64));
+                    let mut in_order = steps[1..=rows].to_vec();
+                    in_order.sort_unstable();
+                    in_order.retain(|&step| step != MISSING);
+                    let sorted = quantile.gaps(&mut steps[..rows + 2], reach).unwrap();
+                    let given = quantile.gaps_in_order(&in_order, (0, 15), rows, reach).unwrap();
+                    let of_none = quantile.gaps_in_order(&[], (0, 15), rows, reach).unwrap();
+                    assert_eq!(given.steps.len(), of_none.steps.len(), "the time tells nothing of how many there are");
+                    for (gaps, values) in [(sorted, &steps[1..=rows]), (given, &in_order)] {
+                        assert_eq!(gaps.is_window, rows as i64 > 2 * reach + 2);
+                        let (runs, lefts) = gaps.runs().unwrap();
+                        let mut found = [None; 16];
+                        for (run, &length) in (0u64..).zip(&*runs.lengths) {
+                            for place in 0..length.cast_unsigned() {
+                                let candidate = gaps.candidate(lefts, run, place);
+                                let mut score = runs.scores[run as usize];
+                                if gaps.is_coarse(run) {
+                                    let proposed = score;
+                                    score = gaps.score_vartime(values, run, candidate);
+                                    assert!(score <= proposed && proposed <= -(whole as f64 * reach as f64));
+                                }
+                                assert!(found[candidate as usize].replace(score as i64).is_none());
                             }
-                            assert!(found[candidate as usize].replace(score as i64).is_none());
                         }
+                        let expected: Vec<_> = scores(&quantile, column).into_iter().map(Some).collect();
+                        assert_eq!(&found[..], expected, "{column:?} {part}/{whole} {reach}");
                     }
-                    let expected: Vec<_> = scores(&quantile, column).into_iter().map(Some).collect();
-                    assert_eq!(&found[..], expected, "{column:?} {part}/{whole} {reach}");
                 }
             }
         }

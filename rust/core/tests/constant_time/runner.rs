@@ -101,9 +101,10 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Overflow => ("overflow", "an assertion that never fails (arith/fixed.rs, samplers/density.rs)"),
         Reason::Fingerprint => ("fingerprint", "an output of HMAC under a noise key, made to be public (noise_key.rs)"),
         Reason::Seal => ("seal", "such an output, too, and whether one that was given is right (noise_key.rs)"),
-        Reason::Sorting => {
-            ("sorting", "a quantile's values, while they are sorted; they are secret again then (SECURITY.md)")
-        }
+        Reason::Sorting => (
+            "sorting",
+            "a quantile's values, while they are sorted and divided; they are secret again then (SECURITY.md)",
+        ),
         Reason::Attribute => {
             ("attribute", "which attribute a person reports on: drawn before values are used (local/attributes.rs)")
         }

@@ -35,7 +35,8 @@ pub enum Reason {
     Fingerprint,
     /// There, too: a seal is such an output, and whether one is right is all that its check tells.
     Seal,
-    /// `SECURITY.md`: the time of a quantile depends on the values, because they are sorted.
+    /// `SECURITY.md`: the time of a quantile depends on the values, because they are sorted, and where those of several
+    /// quantiles are read, too.
     Sorting,
     /// `local/attributes.rs`: the attribute that a person reports on is drawn before values are used, and in the report.
     Attribute,

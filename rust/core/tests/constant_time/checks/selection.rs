@@ -1,6 +1,6 @@
 //! Choices among candidates, and comparisons with a threshold.
 
-use dpnoise_core::mechanisms::{AboveThreshold, Exponential, Quantile, ReportNoisyMax, TopK};
+use dpnoise_core::mechanisms::{AboveThreshold, Exponential, Quantile, Quantiles, ReportNoisyMax, TopK};
 use dpnoise_core::params::{Ratio, Relation};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::Grid;
@@ -47,6 +47,15 @@ pub(super) fn checks() -> Vec<Check> {
                 let values = [3.0, f64::NAN, 3.0, -1e300, 5e-324, 7e5, f64::INFINITY, 0.5];
                 let values = secret(&values.into_iter().cycle().take(count).collect::<Vec<_>>());
                 quantile.release_with(&values, &mut SeededRng::new(1).unwrap()).unwrap();
+            }
+        }),
+        ("several quantiles, once their values are sorted", || {
+            for count in [0, 1, 10, 2060] {
+                let q = [1, 2, 3].map(|part| Ratio::new(part, 4).unwrap());
+                let quantiles = Quantiles::new(&q, (-2.0, 1e6), 1.0, Relation::AddRemove, None).unwrap();
+                let values = [3.0, f64::NAN, 3.0, -1e300, 5e-324, 7e5, f64::INFINITY, 0.5];
+                let values = secret(&values.into_iter().cycle().take(count).collect::<Vec<_>>());
+                quantiles.release_with(&values, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("scores that are refused", || {
