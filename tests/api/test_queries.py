@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, _columns, hazmat, queries, sensitivity
+from dpnoise import DiscreteLaplace, Exponential, NoErrorBound, ParameterError, _columns, hazmat, queries, sensitivity
 from dpnoise._numbers import share_of
 from dpnoise.accounting import Ledger
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, Quantiles, StabilityHistogram, Sum, Variance
@@ -755,6 +755,7 @@ def test_the_rank_of_a_quantile_is_within_the_error_that_is_said(q: float) -> No
 
 def test_the_cost_under_zcdp_is_that_of_bounded_range(tmp_path: Path) -> None:
     quarters: Any = {"q": [0.25, 0.5, 0.75], "bounds": (0, 1)}
+    assert Median(bounds=(0, 1), epsilon=2.0).rho == Exponential(epsilon=2.0).rho == 0.5
     assert Quantiles(**quarters, epsilon=2.0).rho == pytest.approx(2 * 1.0**2 / 8, rel=1e-15)  # two levels
     for relation in ("add/remove", "substitute"):
         query = Quantiles(**quarters, epsilon=2.0, relation=relation)

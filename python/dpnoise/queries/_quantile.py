@@ -145,6 +145,14 @@ class Quantile(_OfRanks[Released]):
         """The quantile."""
         return float(self._q)
 
+    @property
+    def rho(self) -> float:
+        """The cost under zero-concentrated differential privacy, ``epsilon**2 / 8``, rounded up.
+
+        For an epsilon above 8 it is the smaller rho of every mechanism with that epsilon.
+        """
+        return self._loss().rho
+
     def rank_error(self, level: Number = 0.95) -> float:
         """Bound by how many rows the rank of a release is off.
 
