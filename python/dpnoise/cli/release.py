@@ -52,7 +52,9 @@ _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
-QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram", "frequent"]
+QueryName: TypeAlias = Literal[
+    "count", "sum", "mean", "variance", "median", "quantile", "quantiles", "histogram", "frequent"
+]
 
 _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
     "sum": queries.Sum,
@@ -60,6 +62,7 @@ _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
     "variance": queries.Variance,
     "median": queries.Median,
     "quantile": queries.Quantile,
+    "quantiles": queries.Quantiles,
 }
 
 
@@ -79,7 +82,13 @@ def release(
             or_dates=True,
         ),
     ] = None,
-    q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
+    q: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="quantile: which one, between 0 and 1; quantiles: which ones, separated by commas.",
+        ),
+    ] = None,
     value: Annotated[
         str | None,
         typer.Option(
@@ -261,6 +270,7 @@ _TAKES: Final[dict[str, frozenset[str]]] = {
     "variance": frozenset({"--bounds", "--rows"}),
     "median": frozenset({"--bounds"}),
     "quantile": frozenset({"--bounds", "--q"}),
+    "quantiles": frozenset({"--bounds", "--q"}),
     "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
     "frequent": frozenset({"--delta", "--threshold", "--sample-rate", "--sampled"}),
 }
@@ -284,8 +294,15 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
     return {"delta": delta} if delta is not None else {"domain": read_domain(domain, domain_file)}
 
 
+def _numbers(given: str, option: str) -> list[float]:
+    try:
+        return [float(number) for number in given.split(",")]
+    except ValueError:
+        raise InputError(f"{option} must be numbers separated by commas, got {given!r}") from None
+
+
 def _question(
-    query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: float | None
+    query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: str | None
 ) -> Mechanism:
     if query == "count":
         return queries.Count(**parameters)
@@ -293,10 +310,14 @@ def _question(
         return local.SampleAndThreshold(**parameters)
     if query == "histogram":
         return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
-    if query not in ("median", "quantile") and bounds is not None and isinstance(bounds[0], date):
+    if query not in ("median", "quantile", "quantiles") and bounds is not None and isinstance(bounds[0], date):
         raise InputError(f"--query {query} takes --bounds of numbers, got {bounds[0]} and {bounds[1]}")
+    if q is not None:
+        parameters["q"] = _numbers(q, "--q")
     if query == "quantile":
-        parameters["q"] = q
+        if len(parameters["q"]) > 1:
+            raise InputError(f"--q must be one number for --query quantile, got {q!r}: --query quantiles takes several")
+        (parameters["q"],) = parameters["q"]
     return _BOUNDED[query](bounds=bounds, **parameters)
 
 
@@ -346,7 +367,7 @@ def _record(
         "answer": [number for _, number in answers],
         "error": errors,
     }
-    rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
+    rank_error = question.rank_error(level) if isinstance(question, queries.Quantile | queries.Quantiles) else None
     bounds = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
     return {**about, **cost, "level": level, "rows": rows, **bounds}, columns
 
@@ -385,7 +406,9 @@ def _show(question: Mechanism, about: dict[str, Any], columns: dict[str, list[An
         say(promise)
         say(about["no_error_bound"])
     if about["rank_error"] is not None:
-        say(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
+        whose = "each is" if isinstance(question, queries.Quantiles) else "it is"
+        name = about["query"].removesuffix("s")
+        say(f"{whose} at most {about['rank_error']:,.6g} rows from the {name} {likely}")
 
 
 def _answers(question: Mechanism, answer: Any) -> list[tuple[str, Any]]:
@@ -396,6 +419,9 @@ def _answers(question: Mechanism, answer: Any) -> list[tuple[str, Any]]:
         return list(zip(names, answer.tolist(), strict=True))
     if isinstance(question, local.SampleAndThreshold):
         return list(zip(answer.values, answer.counts.tolist(), strict=True))
-    if isinstance(answer, date):
-        return [("all", answer.isoformat())]
-    return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
+    if isinstance(answer, dict):
+        return list(answer.items())
+    names, found = ["all"], [answer]
+    if isinstance(question, queries.Quantiles):
+        names, found = list(map(repr, question.q)), getattr(answer, "tolist", lambda: answer)()
+    return [(name, one.isoformat() if isinstance(one, date) else one) for name, one in zip(names, found, strict=True)]
