@@ -351,6 +351,8 @@ def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
         raise _nested(name)
     if missing == "drop":
         x = x.drop_nulls()
+    if str(x.dtype) == "Null":  # as numbers it would be of another type than columns with a value
+        return np.array(x.to_list(), object)
     wide = str(x.dtype) in ("Int128", "UInt128")  # which NumPy lacks
     if missing == "keep" and (wide or str(x.dtype).startswith("Decimal")):
         return doubles_of_polars(x)

@@ -61,7 +61,7 @@ _HAS_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     """Return a column as an array, of objects if it was a list; on request without the missing values.
 
-    It is read once, and no code of the caller's classes runs on what is returned.
+    It is read once. Texts and numbers of the caller's classes are built-in ones in what is returned.
     """
     return _of_built_in(_array_of(column, name, missing=missing), column, name)[0]
 
@@ -178,7 +178,8 @@ def _as_floats(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[np.f
         with np.errstate(all="ignore"):  # warnings about numbers wider than a double, and signalling NaN
             return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O":
-        with suppress(OverflowError), np.errstate(all="ignore"):  # the same as below, in a fraction of the time
+        # The same as below, in a fraction of the time. Another thread may have put an object of another type there.
+        with suppress(OverflowError, TypeError, ValueError), np.errstate(all="ignore"):
             if kinds <= _AS_FLOATS:
                 return array.astype(np.float64)
             if len(kinds) == 1 and (dtype := _NUMPY_NUMBERS.get(*kinds)) is not None:
@@ -409,13 +410,13 @@ def is_real_type(kind: type) -> bool:
 def _is_countable(kind: type) -> bool:
     """Say whether items of a type are texts, numbers or booleans, or may be missing values."""
     missing = issubclass(kind, type(None) | np.datetime64) or kind.__name__ in ("NAType", "NaTType")
-    return missing or issubclass(kind, str | bytes | np.bool_ | numbers.Real)
+    return missing or issubclass(kind, str | bytes) or is_real_type(kind)
 
 
 def _described(array: NDArray[Any]) -> str:
     if array.dtype.kind != "O":
         return f"dtype {array.dtype.type.__name__}"  # without the length of the longest text
-    return " and ".join(sorted({type(item).__name__ for item in array}))
+    return " and ".join(sorted({type(item).__name__ for item in array if not is_missing(item)}))
 
 
 # --- labels

@@ -163,6 +163,12 @@ def test_queries_of_times_are_values(bounds: Any) -> None:
         assert (again.edges if isinstance(again, queries.Histogram) else again.bounds) == bounds
 
 
+def test_a_column_without_a_value_is_one_of_times_too() -> None:
+    edges = pa.array([date(1990, 1, 1), date(2000, 1, 1)])
+    for column in ([None, None], pl.Series([None, None]), pa.nulls(2), pd.Series([None, None], dtype=object)):
+        assert queries.Histogram(edges=edges, epsilon=SURE).release(column).tolist() == [0]
+
+
 def test_bins_are_named_by_their_dates() -> None:
     years = queries.Histogram(edges=[date(year, 1, 1) for year in (1969, 1970, 2000)], epsilon=SURE)
     found = years.to_pandas(years.release(DATES))

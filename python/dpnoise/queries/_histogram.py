@@ -263,8 +263,8 @@ class StabilityHistogram(CountingQuery):
         column : array_like
             One value for each person: all texts, all numbers or all booleans. Missing values are left out.
         threads : int, optional
-            The number of threads that share the work, at least 1; by default all cores that the process may use. It
-            does not change the result's distribution.
+            The number of threads that share the work, at least 1; by default one, since others are started only for
+            many different values, whose number is private. It does not change the result's distribution.
         rng : generator of `dpnoise.hazmat`, optional
             For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
             default each call draws a fresh key from the operating system.
@@ -275,6 +275,6 @@ class StabilityHistogram(CountingQuery):
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
         """
         values, counts = _columns.counts_in_order(column)
-        places = self._native.release(counts, threads, rng)
+        places = self._native.release(counts, 1 if threads is None else threads, rng)
         released = map(_columns.plain, values[places].tolist())
         return dict(zip(released, counts[places].tolist(), strict=True))

@@ -88,7 +88,8 @@ class Clock(NamedTuple):
 def counted(values: Any, name: str) -> tuple[Any, Clock | None]:
     """Return parameters that are dates or times as numbers, and how these are counted; all others as they are."""
     try:
-        items = list(values) if hasattr(type(values), "__len__") else []
+        items = values.to_pylist() if hasattr(type(values), "to_pylist") else values
+        items = list(items) if hasattr(type(items), "__len__") else []
     except TypeError:  # an array without dimensions
         items = []
     kinds = {_kind(item) for item in items if not is_missing(item)}
