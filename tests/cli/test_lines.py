@@ -36,8 +36,8 @@ def column(path: Path, content: bytes, name: str = "a", **layout: Any) -> list[A
     return values(path, name, kinds.TEXTS, **layout)
 
 
-def values(path: Path, name: str, kind: kinds.Kind, **layout: Any) -> list[Any]:
-    asked = [tables.Column(name, kind)]
+def values(path: Path, name: str, kind: kinds.Kind, labels: list[str] | None = None, **layout: Any) -> list[Any]:
+    asked = [tables.Column(name, kind, labels)]
     read = tables.open_columns(
         path, asked, strict=True, empty_is_missing=False, layout=tables.Layout(**layout), batch_rows=1 << 18
     )
@@ -230,6 +230,8 @@ def test_decimal_commas(tmp_path: Path) -> None:
         path.write_text(f"a;b\n{wrong};x\n", encoding="utf-8")
         with pytest.raises(InputError, match=said):
             values(path, "a", kinds.NUMBERS, decimal=decimal)
+    with pytest.raises(InputError, match=r"labels must be as in the file, where --decimal says .*, got '2\.25'"):
+        values(path, "a", kinds.LABELS, ["1,5", "2.25"], decimal=",")
 
 
 @pytest.mark.parametrize(("text", "read"), [(";", ";"), ("|", "|"), ("tab", "\t"), (r"\t", "\t"), ("\t", "\t")])
@@ -336,8 +338,9 @@ def test_what_is_no_utf8_is_named_with_the_remedy(tmp_path: Path, content: bytes
     ("first", "said"),
     [
         ("Age,city", " (did you mean 'Age'?); its columns are 'Age', 'city'"),
-        ("age_years,ages,city", " (did you mean 'ages'?); its columns are 'age_years', 'ages', 'city'"),
+        ("age_years,ages,city", " (did you mean 'ages' or 'age_years'?); its columns are 'age_years', 'ages', 'city'"),
         ("aGe", " (did you mean 'aGe'?); its columns are 'aGe'"),
+        ("agen,city", None),
         ("name,city", None),
         ("Alice,Oslo", None),
         ("Alice", None),

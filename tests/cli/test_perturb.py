@@ -181,7 +181,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
             {"--protocol": "carrier-pigeon"},
             "'carrier-pigeon' is not one of 'rr', 'sue', 'oue', 'ue', 'grr', 'lh', ",
         ),
-        ({"--column": "color"}, "has no column 'color' (did you mean 'colour'?); its columns are 'id', 'colour', "),
+        ({"--column": "Colour"}, "has no column 'Colour' (did you mean 'colour'?); its columns are 'id', 'colour', "),
         ({"--epsilon": "0"}, "epsilon must be"),
         ({"--epsilon": "-1"}, "epsilon must be"),
         ({"--epsilon": "nan"}, "epsilon must be"),

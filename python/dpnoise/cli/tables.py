@@ -31,6 +31,8 @@ Read = TypeVar("Read")
 # What the name of a column looks like: no number, date or address, and short.
 _NAME: Final = re.compile(r"\s*[^\W\d][^@]{0,63}")
 
+_POINTED: Final = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+\s*")
+
 # What a spreadsheet runs; not numbers. Apostrophes before it count, too, so that the first one can be removed again.
 _FORMULA: Final = re.compile(r"(?is)'*(?![+-]?[0-9.]+(e[+-]?[0-9]+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
 
@@ -54,7 +56,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Column:
-    """A column to read: what it must hold, and labels, whose spelling the values have that are equal to one."""
+    """A column to read: what it must hold, and labels. A value that is equal to a label is spelled as the label is."""
 
     name: str
     kind: Kind
@@ -86,6 +88,11 @@ def open_columns(
     So an empty field is the empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless
     it is quoted.
     """
+    pointed = [label for column in columns for label in column.labels or () if _POINTED.fullmatch(label)]
+    if layout.decimal == "," and pointed:
+        raise InputError(
+            f"labels must be as in the file, where --decimal says that numbers have commas, got {pointed[0]!r}"
+        )
     if path == STDIN or suffix_of(path, (".parquet", *_CSV), "the input") != ".parquet":
         opened, types = _open_csv(path, columns, empty_is_missing, layout, batch_rows), [None] * len(columns)
     elif layout == Layout():
@@ -285,11 +292,10 @@ def _check_column(path: Path, name: str, names: Sequence[str], *, in_csv: bool) 
     if name in names:
         return
     missing = f"{str(path)!r} has no column {name!r}"
-    by_lower = {one.lower(): one for one in names}
-    close = [by_lower[one] for one in difflib.get_close_matches(name.lower(), by_lower)]
+    by_key = {_key(one): one for one in names}
+    close = [by_key[one] for one in difflib.get_close_matches(_key(name), by_key)]
     # The first line of a CSV file without a line of names is a person's row.
-    has_names = len(set(names)) == len(names) and all(map(_looks_like_a_name, names))
-    if in_csv and not (close and has_names):
+    if in_csv and not (_key(name) in by_key and all(map(_looks_like_a_name, names))):
         raise InputError(
             f"{missing}; its first line, of {quantity(len(names), 'field')}, may be a row and is not shown: a CSV file "
             "starts with a line of names, with commas or the --delimiter between them"
@@ -297,6 +303,11 @@ def _check_column(path: Path, name: str, names: Sequence[str], *, in_csv: bool) 
     if close:
         missing += f" (did you mean {' or '.join(map(repr, close))}?)"
     raise InputError(f"{missing}; its columns are {listing(names)}")
+
+
+def _key(name: str) -> str:
+    """Return the letters and digits of a name, in which spellings of one name agree."""
+    return "".join(filter(str.isalnum, name.lower())).removesuffix("s")
 
 
 def _looks_like_a_name(field: str) -> bool:
