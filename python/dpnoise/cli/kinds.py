@@ -92,7 +92,10 @@ def _numbers(values: pa.Array) -> pa.Array:
 
 
 def with_points(fields: pa.Array) -> pa.Array:
-    """Return numbers that have decimal commas with points; a point, which may separate thousands, is of none."""
+    """Return numbers with a point for their decimal comma; a field with a point is then no number.
+
+    The point may separate thousands.
+    """
     return pc.replace_substring(pc.replace_substring(fields, ".", "?"), ",", ".")
 
 
@@ -149,6 +152,10 @@ INTEGERS: Final = Kind(
 NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), _numbers, "number", _parsed_numbers)
 
 
+def _to_microseconds(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"(\.[0-9]{6})[0-9]+", r"\1")
+
+
 def times(first: dt.date) -> Kind:
     """Return the kind of columns that are compared with dates, or with times with or without a time zone."""
     aware = isinstance(first, dt.datetime) and first.tzinfo is not None
@@ -160,7 +167,9 @@ def times(first: dt.date) -> Kind:
         return bool(pa.types.is_date(found) and not aware)
 
     needed = "a timestamp with a time zone" if aware else "a date, or a timestamp without a time zone"
-    return Kind(needed, allows, kind, lambda x: x, "date", lambda x: pc.utf8_trim_whitespace(x).cast(kind))
+    return Kind(
+        needed, allows, kind, lambda x: x, "date", lambda x: _to_microseconds(pc.utf8_trim_whitespace(x)).cast(kind)
+    )
 
 
 # How labels are read, the texts that they are then, and what these are called.
