@@ -615,7 +615,7 @@ def test_the_numbers_of_the_user_are_shown_and_no_part_of_them(query: Any, bound
 def test_a_message_does_not_tell_whether_a_value_is_missing() -> None:
     for rows in (["a"], ["a", None], [None, "a", math.nan]):
         for column in (rows, pl.Series(rows, dtype=pl.String, strict=False), pa.array(rows, from_pandas=True)):
-            with pytest.raises(TypeError, match="^column must be of real numbers, got str$"):
+            with pytest.raises(TypeError, match=r"^column must be of real numbers, got str$"):
                 Sum(bounds=(0, 1), epsilon=1.0).release(column)
 
 

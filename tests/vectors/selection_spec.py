@@ -228,14 +228,15 @@ class Quantile:
         present = [value for value in values if value is not None]
         first, last = self.ends
         missing = len(values) - len(present)
-        below = missing * (2**64 * self.q.numerator // self.q.denominator) >> 64
+        share = 2**62 * self.q.numerator // self.q.denominator
+        below = sum(values[place::8].count(None) * share >> 62 for place in range(8))
         order = [first, *[first] * below, *sorted(present), *[last] * (missing - below), last]
         target = self.q.numerator * len(present) + self.q.denominator * below
         excesses = [self.q.denominator * gap - target for gap in range(-1, len(order))]
         gaps = excesses[1:-1]
         if self.is_window(len(values), reach):
             middle = self.q.numerator * len(values) // self.q.denominator
-            low, high = max(middle - reach - 2, 0), min(middle + reach, len(values))
+            low, high = max(middle - reach - 16, 0), min(middle + reach, len(values))
             order, gaps = [first, *order[low : high + 2], last], excesses[low : high + 3]
         runs = [
             (-abs(excess), low + (excess > 0), high - low)
@@ -244,7 +245,7 @@ class Quantile:
         return [*runs, (0, order[sum(excess <= 0 for excess in gaps)], 1)]
 
     def is_window(self, rows: int, reach: int) -> bool:
-        return rows > 2 * reach + 2
+        return rows > 2 * reach + 16
 
     def score(self, values: Sequence[int | None], candidate: int) -> int:
         """Return the score by its definition."""
@@ -278,8 +279,8 @@ class Node(Quantile):
         target, (first, last) = self.q.numerator * len(present), self.ends
         gaps = range(len(values) + 1)
         if self.is_window(len(values), reach):
-            middle = target // self.q.denominator
-            gaps = range(middle - reach - 2, middle + reach + 1)
+            middle = len(present) * (2**62 * self.q.numerator // self.q.denominator) >> 62
+            gaps = range(middle - reach - 14, middle + reach + 3)
         order = [self.value(present, index) for index in range(gaps.start, gaps.stop + 1)]
         if self.is_window(len(values), reach):
             gaps, order = range(gaps.start - 1, gaps.stop + 1), [first, *order, last]

@@ -9,7 +9,7 @@ use dpnoise_kernels::arch::aes::{self, Aes};
 use dpnoise_kernels::arch::alias::{self, DIGIT_BYTES, DIGITS, Digit, Drawn, NUMBERS, Table};
 use dpnoise_kernels::arch::candidates::{self, COLUMNS};
 use dpnoise_kernels::arch::clipping::{self, LANES, ROWS, Real};
-use dpnoise_kernels::arch::columns::{self, Moments, Range};
+use dpnoise_kernels::arch::columns::{self, Missing, Moments, Range};
 use dpnoise_kernels::arch::correlation::{self, TILE};
 use dpnoise_kernels::arch::grid::{self, Reach};
 use dpnoise_kernels::arch::hashing::{self, Walks};
@@ -195,7 +195,7 @@ fn columns_agree() {
     agree_up_to_avx2(|set| [false, true].map(|squared| columns::sums(set, &moments, squared, &values)));
     agree_up_to_avx2(|set| {
         let (mut steps, mut counts) = ([0; 24], [0; 5]);
-        columns::steps(set, &range, i64::MIN, &values, &mut steps);
+        columns::steps(set, &range, &mut Missing::new((-7, 7), 1 << 61), &values, &mut steps);
         columns::count_above(set, &[-1.0, -0.5, 0.0, 0.5, 1.0], &values, &mut counts);
         (steps, counts)
     });

@@ -61,12 +61,18 @@ impl Column<'_> {
     }
 
     /// Calls `each` with the index of the first value of a block and with the values, each of which is read once, as doubles.
-    /// The last block is filled up to a whole number of vectors with missing values; returns how many these are.
-    pub(super) fn for_each_block(self, each: impl FnMut(usize, &[f64])) -> usize {
+    /// The last block is filled up to a whole number of vectors with `padding`; returns how many of it there are.
+    pub(super) fn for_each_block(self, padding: f64, mut each: impl FnMut(usize, &[f64])) -> usize {
         match self {
-            Self::F64(values) => for_each_block(values, |value| value, each),
-            Self::F32(values) => for_each_block(values, f64::from, each),
-            Self::I64(values) => for_each_block(values, |value| value as f64, each),
+            Self::F64(values) => {
+                let whole = values.len() - values.len() % BLOCK;
+                for (block, first) in values[..whole].chunks_exact(BLOCK).zip((0..).step_by(BLOCK)) {
+                    each(first, block);
+                }
+                for_each_block(&values[whole..], |value| value, padding, |first, block| each(whole + first, block))
+            }
+            Self::F32(values) => for_each_block(values, f64::from, padding, each),
+            Self::I64(values) => for_each_block(values, |value| value as f64, padding, each),
         }
     }
 }
@@ -76,7 +82,12 @@ fn split<'a, T>(values: &'a [T], length: usize, column: fn(&'a [T]) -> Column<'a
     (column(first), column(rest))
 }
 
-fn for_each_block<T: Copy>(values: &[T], convert: impl Fn(T) -> f64, mut each: impl FnMut(usize, &[f64])) -> usize {
+fn for_each_block<T: Copy>(
+    values: &[T],
+    convert: impl Fn(T) -> f64,
+    padding: f64,
+    mut each: impl FnMut(usize, &[f64]),
+) -> usize {
     let mut block = Wiped::new(BLOCK);
     let mut filled = 0;
     for (values, first) in values.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
@@ -84,7 +95,7 @@ fn for_each_block<T: Copy>(values: &[T], convert: impl Fn(T) -> f64, mut each: i
             *item = convert(value);
         }
         let end = values.len().next_multiple_of(WIDEST);
-        block[values.len()..end].fill(f64::NAN);
+        block[values.len()..end].fill(padding);
         filled = end - values.len();
         each(first, &block[..end]);
     }

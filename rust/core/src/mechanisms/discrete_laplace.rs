@@ -88,7 +88,7 @@ impl DiscreteLaplace {
         let mut bounds: Vec<f64> = edges.iter().map(|edge| edge.next_down()).collect();
         bounds[edges.len() - 1] = edges[edges.len() - 1];
         let mut above = Wiped::try_new(edges.len())?;
-        values.into().for_each_block(|_, block| {
+        values.into().for_each_block(f64::NAN, |_, block| {
             kernel::count_above(instructions, &bounds, block, &mut above);
             if edges[0] == f64::NEG_INFINITY {
                 // Nothing is below it.

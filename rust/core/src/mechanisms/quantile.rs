@@ -1,8 +1,9 @@
 #![doc = include_str!("quantile.md")]
 
 use core::f64::consts::LN_2;
+use core::ops::Range;
 
-use dpnoise_kernels::arch::columns::{self as kernel, WIDEST};
+use dpnoise_kernels::arch::columns::{self as kernel, Missing, WIDEST};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify, poison};
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
@@ -33,9 +34,6 @@ pub struct Quantile {
     pub(super) ends: (i64, i64),
     choice: Exponential,
 }
-
-/// The steps of a missing value, which no other value has.
-pub(super) const MISSING: i64 = i64::MIN;
 
 /// No column has so many rows.
 const LARGEST_REACH: f64 = 1e15;
@@ -127,21 +125,35 @@ impl Quantile {
         values: impl Into<Column<'a>>,
         rng: &mut R,
     ) -> Result<f64, Error> {
-        let values = values.into();
-        let step = self.choose(&mut self.steps(values)?[..values.len() + 2], self.reach(), rng)?;
+        let step = self.choose(&mut self.column(values.into())?, self.reach(), rng)?;
         Ok(declassify(Reason::Answer, step) as f64 * self.granularity())
     }
 
-    /// The steps of all values between the two ends; a missing value is [`MISSING`]. What follows is not used.
-    pub(super) fn steps(&self, values: Column<'_>) -> Result<Wiped<i64>, Error> {
+    /// The steps of all values, where missing ones are at the ends in the proportion in which the quantile divides the others.
+    /// So its rank among all rows tells nothing of how many are missing: it is less by at most [`SLACK`].
+    fn column(&self, values: Column<'_>) -> Result<Steps, Error> {
+        let (part, whole) = self.q;
+        let mut missing = Missing::new(self.ends, self.share());
+        let padded = self.steps(values, &mut missing)?;
+        let present = (values.len() as i64).wrapping_sub(missing.count);
+        let target = part.wrapping_mul(present).wrapping_add(whole.wrapping_mul(missing.low));
+        Ok(Steps { padded, rows: values.len(), target })
+    }
+
+    /// The quantile in units of 2^-62, rounded down.
+    fn share(&self) -> u64 {
+        (((self.q.0 as u128) << 62) / self.q.1 as u128) as u64
+    }
+
+    /// The steps of all values. What follows is not used.
+    pub(super) fn steps(&self, values: Column<'_>, missing: &mut Missing) -> Result<Wiped<i64>, Error> {
         let bounds = (self.value(self.ends.0), self.value(self.ends.1));
         let range = kernel::Range::new(bounds, self.grid.exponent());
         let instructions = crate::instruction_set::current()?;
-        let mut steps = Wiped::try_zeroed(values.len() + 2 + WIDEST)?;
-        values.for_each_block(|first, block| {
-            kernel::steps(instructions, &range, MISSING, block, &mut steps[1 + first..][..block.len()]);
+        let mut steps = Wiped::try_zeroed(values.len().saturating_add(WIDEST))?;
+        values.for_each_block(0.0, |first, block| {
+            kernel::steps(instructions, &range, missing, block, &mut steps[first..][..block.len()]);
         });
-        (steps[0], steps[values.len() + 1]) = self.ends;
         Ok(steps)
     }
 
@@ -151,14 +163,12 @@ impl Quantile {
         (117.0 * LN_2 * self.choice.scale() / self.q.1 as f64).ceil().min(LARGEST_REACH) as i64 + 1
     }
 
-    /// Chooses a multiple of the granularity, given the values between the two ends, in any order, of which those that are
-    /// [`MISSING`] are left out. The values are reordered.
-    fn choose<R: TryCryptoRng + ?Sized>(&self, steps: &mut [i64], reach: i64, rng: &mut R) -> Result<i64, Error> {
-        let gaps = self.gaps(steps, reach)?;
-        self.choose_from(&gaps, &steps[1..steps.len() - 1], rng)
+    /// Chooses a multiple of the granularity.
+    fn choose<R: TryCryptoRng + ?Sized>(&self, column: &mut Steps, reach: i64, rng: &mut R) -> Result<i64, Error> {
+        self.choose_from(&self.gaps(column, reach)?, column.values(), rng)
     }
 
-    /// The same for values in order, between ends of their own. They are some of `all`; the time shows that number alone.
+    /// The same among values in order, between ends of their own. They are some of `all`; the time shows that number alone.
     pub(super) fn choose_in_order<R: TryCryptoRng + ?Sized>(
         &self,
         values: &[i64],
@@ -186,10 +196,15 @@ impl Quantile {
     fn gaps_in_order(&self, values: &[i64], ends: (i64, i64), all: usize, reach: i64) -> Result<Gaps, Error> {
         let (part, whole) = self.q;
         let target = part.wrapping_mul(values.len() as i64);
-        let is_window = all as i64 > 2 * reach + 2;
+        let is_window = is_window(all, reach);
         let margin = usize::from(is_window);
-        let (first, count) =
-            if is_window { (target / whole - (reach + 2), 2 * reach as usize + 4) } else { (0, all + 2) };
+        // The quantile's rank, which is private, or less by at most two: a division would take a time that depends on it.
+        let middle = ((values.len() as u128).wrapping_mul(self.share().into()) >> 62) as i64;
+        let (first, count) = if is_window {
+            (middle.wrapping_sub(reach + SLACK - 2), (2 * reach + SLACK) as usize + 2)
+        } else {
+            (0, all + 2)
+        };
         let mut steps = Wiped::try_new(count + 2 * margin)?;
         let end = steps.len() - 1;
         (steps[0], steps[end]) = ends;
@@ -201,45 +216,24 @@ impl Quantile {
 
     /// Sorts `reach` gaps, and a few more, on either side of the quantile. The gaps beyond them are one run on either side,
     /// with the score of the nearest.
-    fn gaps(&self, steps: &mut [i64], reach: i64) -> Result<Gaps, Error> {
-        let (part, whole) = self.q;
-        let rows = steps.len() as i64 - 2;
-        let target = self.settle_missing(steps);
-        // The quantile's rank among all rows: that of the target is less by at most two.
+    fn gaps(&self, column: &mut Steps, reach: i64) -> Result<Gaps, Error> {
+        let ((part, whole), rows) = (self.q, column.rows as i64);
         let middle = (i128::from(part) * i128::from(rows) / i128::from(whole)) as i64;
-        let (first, last) = (middle - (reach + 2), middle + reach);
-        let is_window = rows > last - first;
-        let (first, last) = if is_window { (first.max(0), last.min(rows)) } else { (0, rows) };
-        sort_vartime(steps, first as usize, last as usize + 1);
-        let sorted = &steps[first as usize..=last as usize + 1];
+        let is_window = is_window(column.rows, reach);
+        let (first, last) =
+            if is_window { ((middle - (reach + SLACK)).max(0), (middle + reach).min(rows)) } else { (0, rows) };
         let margin = usize::from(is_window);
-        let mut near = Wiped::try_new(sorted.len() + 2 * margin)?;
+        let count = (last - first) as usize + 2;
+        let mut near = Wiped::try_new(count + 2 * margin)?;
         let end = near.len() - 1;
         (near[0], near[end]) = self.ends;
-        near[margin..][..sorted.len()].copy_from_slice(sorted);
-        Ok(Gaps { steps: near, is_window, first: first - margin as i64, target, whole })
-    }
-
-    /// Puts the missing values at the two ends in the proportion in which the quantile divides the others, so that its
-    /// rank among all rows tells nothing of their number. Returns that rank times the denominator.
-    fn settle_missing(&self, steps: &mut [i64]) -> i64 {
-        let (part, whole) = self.q;
-        let rows = steps.len() as i64 - 2;
-        let values = &mut steps[1..=rows as usize];
-        let missing = values.iter().fold(0u64, |count, &step| count.wrapping_add(mask(step == MISSING) & 1));
-        // At most two less than the proportion: a division would take a time that depends on the number.
-        let share = ((part as u128) << 64) / whole as u128;
-        let low = ((u128::from(missing).wrapping_mul(share)) >> 64) as u64;
-        let mut seen = 0u64;
-        for step in values {
-            let is_missing = mask(*step == MISSING);
-            seen = seen.wrapping_add(is_missing & 1);
-            let is_low = mask(seen <= low).cast_signed();
-            let end = self.ends.0 & is_low | self.ends.1 & !is_low;
-            *step = end & is_missing.cast_signed() | *step & !is_missing.cast_signed();
-        }
-        let present = rows.wrapping_sub(missing.cast_signed());
-        part.wrapping_mul(present).wrapping_add(whole.wrapping_mul(low.cast_signed()))
+        // The gap of a number is between the value of that rank and the next one, or an end.
+        (near[margin], near[margin + count - 1]) = self.ends;
+        let (before, after) = (usize::from(first == 0), usize::from(last == rows));
+        let ranks = (first as usize).saturating_sub(1)..(last as usize + 1).min(column.rows);
+        let inner = margin + before..margin + count - after;
+        in_order_vartime(column.values(), ranks, &mut near[inner])?;
+        Ok(Gaps { steps: near, is_window, first: first - margin as i64, target: column.target, whole })
     }
 
     /// Whether a candidate of a coarse run is kept: with the quotient of its weight and that of its proposal. It is called
@@ -333,21 +327,90 @@ fn ceil_steps(x: f64, grid: Grid) -> i64 {
     if x > 0.0 { steps.max(1) } else { steps }
 }
 
-/// Reorders the values so that those from `first` to `last`, both included, are where they would be if all were in order,
-/// in a time that depends on the values. The first and the last value of all are where they belong.
-pub(super) fn sort_vartime(steps: &mut [i64], first: usize, last: usize) {
-    for step in &mut *steps {
-        *step = declassify(Reason::Sorting, *step);
+/// A column in steps, and the rank of the quantile among all rows, times its denominator.
+struct Steps {
+    /// What follows the rows is not used.
+    padded: Wiped<i64>,
+    rows: usize,
+    target: i64,
+}
+
+impl Steps {
+    fn values(&mut self) -> &mut [i64] {
+        &mut self.padded[..self.rows]
     }
-    let end = steps.len() - 1;
-    if last < end {
-        steps[1..end].select_nth_unstable(last - 1);
+}
+
+/// By how much the rank of the quantile among all rows may be less than its share of them: by two for each remainder of
+/// [`Missing`].
+const SLACK: i64 = 2 * WIDEST as i64;
+
+/// Whether there are more gaps than those that are sorted.
+fn is_window(rows: usize, reach: i64) -> bool {
+    rows as i64 > 2 * reach + SLACK
+}
+
+/// Sorts all values, in a time that depends on them.
+pub(super) fn sort_vartime(values: &mut [i64]) {
+    for value in &mut *values {
+        *value = declassify(Reason::Sorting, *value);
+    }
+    values.sort_unstable();
+    poison(values);
+}
+
+/// So many values are sorted to find between which the wanted ones are.
+const SAMPLE: usize = 1 << 13;
+
+/// Writes the values of these ranks in order, in a time that depends on the values, which are reordered.
+fn in_order_vartime(values: &mut [i64], ranks: Range<usize>, out: &mut [i64]) -> Result<(), Error> {
+    for value in &mut *values {
+        *value = declassify(Reason::Sorting, *value);
+    }
+    let mut found = near_vartime(values, &ranks)?;
+    let (below, near) = match &mut found {
+        Some((below, near, count)) => (*below, &mut near[..*count]),
+        None => (0, &mut *values),
+    };
+    let (first, end) = (ranks.start - below, ranks.end - below);
+    if end < near.len() {
+        near.select_nth_unstable(end);
     }
     if first > 0 {
-        steps[1..=last.min(end - 1)].select_nth_unstable(first - 1);
+        near[..end].select_nth_unstable(first);
     }
-    steps[first..=last].sort_unstable();
-    poison(steps);
+    near[first..end].sort_unstable();
+    out.copy_from_slice(&near[first..end]);
+    poison(out);
+    poison(values);
+    Ok(())
+}
+
+/// The values near these ranks, in any order: how many are below them, and they themselves with their number; `None` where
+/// there are few values, or a sample does not find them.
+fn near_vartime(values: &[i64], ranks: &Range<usize>) -> Result<Option<(usize, Wiped<i64>, usize)>, Error> {
+    let (stride, room) = (values.len() / SAMPLE, values.len() / 8);
+    if stride < 16 {
+        return Ok(None);
+    }
+    let mut sample = Wiped::try_new(SAMPLE)?;
+    for (sampled, value) in sample.iter_mut().zip(values.iter().step_by(stride)) {
+        *sampled = *value;
+    }
+    sample.sort_unstable();
+    // More than five standard deviations of the rank in a sample.
+    let margin = SAMPLE / 32;
+    let low = (ranks.start / stride).checked_sub(margin).map_or(i64::MIN, |place| sample[place.min(SAMPLE - 1)]);
+    let high = sample.get(ranks.end / stride + margin).map_or(i64::MAX, |&value| value);
+    let mut near = Wiped::try_new(room + 1)?;
+    let (mut below, mut count) = (0, 0);
+    for &value in values {
+        below += usize::from(value < low);
+        near[count] = value; // written over unless it is counted
+        count = (count + usize::from(low <= value && value <= high)).min(room);
+    }
+    let has_all = count < room && below <= ranks.start && ranks.end <= below + count;
+    Ok(has_all.then_some((below, near, count)))
 }
 
 #[cfg(test)]
@@ -404,10 +467,11 @@ mod tests {
     }
 
     /// A column with ties, missing values and values at the bounds, which are 0 and 15.
-    const COLUMN: [f64; 18] = {
+    fn column() -> Vec<f64> {
         const NAN: f64 = f64::NAN;
-        [3.0, 9.0, 3.0, NAN, 0.0, 12.0, 7.0, 3.0, 11.0, NAN, 1.0, 5.0, 9.5, 15.0, 2.0, NAN, 8.0, 20.0]
-    };
+        let values = [3.0, 9.0, 3.0, NAN, 0.0, 12.0, 7.0, 3.0, 11.0, NAN, 1.0, 5.0, 9.5, 15.0, 2.0, NAN, 8.0, 20.0];
+        values.iter().chain(values.map(|x| x * 0.7 + 2.0).iter()).copied().collect()
+    }
 
     /// The score of each candidate from 0 to 15 by its definition.
     fn scores(quantile: &Quantile, column: &[f64]) -> Vec<i64> {
@@ -423,22 +487,24 @@ mod tests {
     /// exactly: for ties, values at the bounds, missing values, and few gaps or all of them.
     #[test]
     fn the_law_is_the_same_however_few_gaps_are_sorted() {
-        let ends = [0.0, 15.0, f64::NAN, 15.0, 0.0, f64::NAN, f64::NAN, 0.0];
-        for column in [&COLUMN[..], &COLUMN[..7], &ends, &[f64::NAN; 9], &[4.0; 11], &[]] {
+        let ends = [0.0, 15.0, f64::NAN, 15.0, 0.0, f64::NAN, f64::NAN, 0.0].repeat(4);
+        let (column, missing, ties) = (column(), [f64::NAN; 25], [4.0; 29]);
+        for column in [&column, &column[..7], &column[5..33], &ends, &missing, &ties, &[]] {
             for (part, whole) in [(1, 2), (1, 10), (97, 100), (2, 3), (1, 1_000_000), (999_999, 1_000_000)] {
                 let quantile = quantile((part, whole), (0.0, 15.0), Some(1.0)).unwrap();
                 for reach in [1, 2, 4, 1000] {
                     let rows = column.len();
-                    let mut steps = quantile.steps(Column::F64(column)).unwrap();
-                    let mut in_order = steps[1..=rows].to_vec();
+                    let mut of_none = Missing::new((-1, -1), 0);
+                    let mut in_order = quantile.steps(Column::F64(column), &mut of_none).unwrap()[..rows].to_vec();
+                    in_order.retain(|&step| step >= 0);
                     in_order.sort_unstable();
-                    in_order.retain(|&step| step != MISSING);
-                    let sorted = quantile.gaps(&mut steps[..rows + 2], reach).unwrap();
+                    let mut steps = quantile.column(Column::F64(column)).unwrap();
+                    let sorted = quantile.gaps(&mut steps, reach).unwrap();
                     let given = quantile.gaps_in_order(&in_order, (0, 15), rows, reach).unwrap();
                     let of_none = quantile.gaps_in_order(&[], (0, 15), rows, reach).unwrap();
                     assert_eq!(given.steps.len(), of_none.steps.len(), "the time tells nothing of how many there are");
-                    for (gaps, values) in [(sorted, &steps[1..=rows]), (given, &in_order)] {
-                        assert_eq!(gaps.is_window, rows as i64 > 2 * reach + 2);
+                    for (gaps, values) in [(sorted, &*steps.values()), (given, &in_order)] {
+                        assert_eq!(gaps.is_window, is_window(rows, reach));
                         let (runs, lefts) = gaps.runs().unwrap();
                         let mut found = [None; 16];
                         for (run, &length) in (0u64..).zip(&*runs.lengths) {
@@ -465,11 +531,12 @@ mod tests {
     #[test]
     fn candidates_beyond_the_sorted_gaps_are_thinned() {
         let q = Ratio::new(1, 2).unwrap();
-        let quantile = Quantile::new(q, (0.0, 15.0), 0.3, Relation::AddRemove, Some(1.0)).unwrap();
-        let steps = || quantile.steps(Column::F64(&COLUMN)).unwrap();
+        let quantile = Quantile::new(q, (0.0, 15.0), 0.1, Relation::AddRemove, Some(1.0)).unwrap();
+        let column = column().repeat(3);
+        let steps = || quantile.column(Column::F64(&column)).unwrap();
         let (mut rng, mut counts) = (SeededRng::new(11).unwrap(), [0u32; 16]);
         for _ in 0..20_000 {
-            let step = quantile.choose(&mut steps()[..COLUMN.len() + 2], 1, &mut rng).unwrap();
+            let step = quantile.choose(&mut steps(), 1, &mut rng).unwrap();
             counts[step as usize] += 1;
         }
         let chi_square = |scores: &[f64]| {
@@ -478,12 +545,38 @@ mod tests {
             let off = |(&count, weight): (&u32, &f64)| (f64::from(count) - unit * weight).powi(2) / (unit * weight);
             counts.iter().zip(&weights).map(off).sum::<f64>()
         };
-        let scores: Vec<f64> = scores(&quantile, &COLUMN).into_iter().map(|score| score as f64).collect();
-        let gaps = quantile.gaps(&mut steps()[..COLUMN.len() + 2], 1).unwrap();
+        let scores: Vec<f64> = scores(&quantile, &column).into_iter().map(|score| score as f64).collect();
+        let gaps = quantile.gaps(&mut steps(), 1).unwrap();
         let lowest = gaps.score(0).min(gaps.score(gaps.steps.len() as i64 - 2));
         let unthinned: Vec<f64> = scores.iter().map(|score| score.max(lowest)).collect();
         let (found, planted) = (chi_square(&scores), chi_square(&unthinned));
         assert!(found < 73.0 && planted > 200.0, "{found} {planted}"); // 15 degrees of freedom: 1e-9
+    }
+
+    /// Whether a sample finds the values near the ranks or not.
+    #[test]
+    fn the_values_of_ranks_are_those_of_all_in_order() {
+        let many = 1 << 18;
+        let spread = |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).cast_signed();
+        let columns: [(Vec<i64>, bool); 5] = [
+            ((0..many).map(spread).collect(), true),
+            ((0..many as i64).collect(), true),
+            ((0..many).map(|i| spread(i) % 100).collect(), true),
+            ((0..many).map(|i| if i % 5 < 3 { 7 } else { spread(i) }).collect(), false),
+            ((0..many).map(|i| if i % (many / SAMPLE) == 0 { 0 } else { spread(i) }).collect(), false),
+        ];
+        for (values, is_found) in columns {
+            let mut expected = values.clone();
+            expected.sort_unstable();
+            for ranks in [0..1, 0..200, many / 2..many / 2 + 200, many - 3..many] {
+                let (mut given, mut found) = (values.clone(), vec![0; ranks.len()]);
+                in_order_vartime(&mut given, ranks.clone(), &mut found).unwrap();
+                assert_eq!(found, expected[ranks.clone()]);
+                if ranks.start == many / 2 {
+                    assert_eq!(near_vartime(&values, &ranks).unwrap().is_some(), is_found);
+                }
+            }
+        }
     }
 
     #[test]

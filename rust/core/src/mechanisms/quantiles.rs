@@ -2,14 +2,14 @@
 
 use core::ops::Range;
 
-use dpnoise_kernels::arch::columns::BLOCK;
+use dpnoise_kernels::arch::columns::{BLOCK, Missing};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
 use super::Quantile;
 use super::column::Column;
-use super::quantile::{MAX_DENOMINATOR, MISSING, sort_vartime};
+use super::quantile::{MAX_DENOMINATOR, sort_vartime};
 use super::real_values::ceil_log2_of_quotient;
 use super::sum::{finest_exponent, magnitude};
 use crate::error::Error;
@@ -25,6 +25,9 @@ const PLACES_BITS: u32 = 52;
 
 /// The bytes of a random word, of which a row takes one.
 const WORD: usize = size_of::<u32>();
+
+/// The steps of a missing value, which no other value has.
+const MISSING: i64 = i64::MIN;
 
 /// Several quantiles of a column whose values are clamped to bounds, by the exponential mechanism.
 ///
@@ -164,7 +167,7 @@ impl Quantiles {
     ) -> Result<Vec<f64>, Error> {
         let values = values.into();
         let places = self.places(values, rng)?;
-        let present = &places[..=values.len()];
+        let present = &places[..values.len()];
         let present = &present[below(present, 0)..];
         let mut found = vec![0; self.nodes.len()];
         self.descend(0..self.nodes.len(), present, (0, self.last()), values.len(), rng, &mut found)?;
@@ -177,12 +180,12 @@ impl Quantiles {
         ((self.column.ends.1 - self.column.ends.0 + 1) << self.bits) - 1
     }
 
-    /// The places of all rows in order, after one of none: the steps of a row from the first end, and a fraction of its
-    /// own, as one whole number. Those of missing values are before all others. What follows is not used.
+    /// The places of all rows in order: the steps of a row from the first end, and a fraction of its own, as one whole
+    /// number. Those of missing values are negative. What follows is not used.
     fn places<R: TryCryptoRng + ?Sized>(&self, values: Column<'_>, rng: &mut R) -> Result<Wiped<i64>, Error> {
-        let mut places = self.column.steps(values)?;
+        let mut places = self.column.steps(values, &mut Missing::new((MISSING, MISSING), 0))?;
         let mut words = Wiped::new(WORD * BLOCK);
-        for places in places[1..=values.len()].chunks_mut(BLOCK) {
+        for places in places[..values.len()].chunks_mut(BLOCK) {
             if self.bits > 0 {
                 fill_bytes(rng, &mut words[..WORD * places.len()])?;
             }
@@ -193,8 +196,7 @@ impl Quantiles {
                 *place = MISSING & is_missing | present & !is_missing;
             }
         }
-        places[0] = MISSING;
-        sort_vartime(&mut places[..=values.len()], 0, values.len());
+        sort_vartime(&mut places[..values.len()]);
         Ok(places)
     }
 

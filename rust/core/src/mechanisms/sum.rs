@@ -205,7 +205,7 @@ impl Totals {
         let instructions = crate::instruction_set::current()?;
         let totals = on_threads(parts(values, count), |part| {
             let mut totals = Self::default();
-            let filled = part.for_each_block(|_, block| {
+            let filled = part.for_each_block(f64::NAN, |_, block| {
                 let sums = kernel::sums(instructions, moments, squared, block);
                 let (distances, squares) = (sums.distances.into(), sums.squares.into());
                 totals = totals.plus(Self { distances, squares, missing: sums.missing });

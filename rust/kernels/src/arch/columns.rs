@@ -2,7 +2,7 @@
 //! a grid, the steps themselves, and counts of the values in bins. Each value is read once.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::grid::{half_up, pick};
+use super::grid::pick;
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes64, Vectors};
 use crate::arith::power_of_two;
@@ -71,14 +71,36 @@ pub fn sums(instructions: InstructionSet, moments: &Moments, squared: bool, valu
     found
 }
 
-/// Sets each of `steps` to the steps of a value, and to `missing` where it is missing.
+/// What missing values become, and how many there were: a `share` of them, in units of 2^-62, the lower of two ends. Of those
+/// in places of one remainder modulo [`WIDEST`] this is so but for less than one value, wherever they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Missing {
+    ends: (i64, i64),
+    share: u64,
+    /// What is left of the share, for each remainder.
+    left: [i64; WIDEST],
+    /// How many values are missing.
+    pub count: i64,
+    /// How many of them have become the lower end.
+    pub low: i64,
+}
+
+impl Missing {
+    /// A share, of 1 at most, of values that are still to come.
+    #[must_use]
+    pub fn new(ends: (i64, i64), share: u64) -> Self {
+        Self { ends, share, ..Self::default() }
+    }
+}
+
+/// Sets each of `steps` to the steps of a value.
 ///
 /// # Panics
 /// As for [`sums`]; when there are not as many steps as values.
-pub fn steps(instructions: InstructionSet, range: &Range, missing: i64, values: &[f64], steps: &mut [i64]) {
+pub fn steps(instructions: InstructionSet, range: &Range, missing: &mut Missing, values: &[f64], steps: &mut [i64]) {
     check(values);
     assert_eq!(values.len(), steps.len());
-    dispatch!(instructions, steps_lanes(range: &Range, missing: i64, values: &[f64], steps: &mut [i64]));
+    dispatch!(instructions, steps_lanes(range: &Range, missing: &mut Missing, values: &[f64], steps: &mut [i64]));
 }
 
 /// Adds to each of `counts` the number of values above the edge in its place. No edge is a NaN.
@@ -101,50 +123,132 @@ fn check(values: &[f64]) {
 unsafe fn sums_lanes<S: Vectors>(moments: &Moments, squared: bool, values: &[f64], sums: &mut Sums) {
     // SAFETY: passed on from the caller; every slice has N items.
     unsafe {
-        let mut lanes = [S::U64::splat(0); 3];
+        let zero = S::U64::splat_f64(0.0);
+        let mut found = ([zero; 2], [zero; 2], S::U64::splat(0));
         for values in values.chunks_exact(S::U64::N) {
-            add_vector::<S::U64>(moments, squared, values, &mut lanes);
+            add_vector::<S::U64>(moments, squared, values, &mut found);
         }
-        let [distances, squares, missing] = lanes;
-        *sums = Sums { distances: total(distances), squares: total(squares), missing: total(missing) };
+        let (distances, squares, missing) = found;
+        *sums = Sums {
+            distances: total(integer_of_parts::<S::U64>(distances)),
+            squares: total(integer_of_parts::<S::U64>(squares)),
+            missing: total(missing),
+        };
     }
 }
+
+/// Whole numbers of at most 2^62 in magnitude, lane by lane: a multiple of 2^22, and the rest. Sums of 2^10 that are at
+/// most 2^52 have parts that are exact as doubles.
+type Parts<V> = [<V as Lanes64>::F64; 2];
 
 /// Adds a vector of values to the sums of [`Sums`], lane by lane.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_vector<V: Lanes64>(moments: &Moments, squared: bool, values: &[f64], sums: &mut [V; 3]) {
+unsafe fn add_vector<V: Lanes64>(
+    moments: &Moments,
+    squared: bool,
+    values: &[f64],
+    (distances, squares, missing): &mut (Parts<V>, Parts<V>, V),
+) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let zero = V::splat(0);
         let (x, is_missing) = clamped::<V>(&moments.distances, V::load_f64(values));
         let distance = V::sub_f64(x, V::splat_f64(moments.middle));
-        let steps = steps_of::<V>(moments.distances.steps, distance);
-        sums[0] = sums[0].add(zero.select(steps, is_missing));
+        add_parts::<V>(distances, steps_of::<V>(moments.distances.steps, distance), is_missing);
         if squared {
             let half = V::splat_f64(moments.half);
             let rounded = V::sub_f64(V::add_f64(distance, half), half);
             let shifted = V::sub_f64(V::mul_f64(rounded, rounded), V::splat_f64(moments.centre));
-            let steps = steps_of::<V>(moments.squares.steps, clamped::<V>(&moments.squares, shifted).0);
-            sums[1] = sums[1].add(zero.select(steps, is_missing));
+            let (shifted, _) = clamped::<V>(&moments.squares, shifted);
+            add_parts::<V>(squares, steps_of::<V>(moments.squares.steps, shifted), is_missing);
         }
-        sums[2] = counted(sums[2], is_missing);
+        *missing = counted(*missing, is_missing);
     }
+}
+
+/// Adds whole numbers where they are not missing.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_parts<V: Lanes64>(sums: &mut Parts<V>, steps: V::F64, is_missing: V::Mask) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let steps = pick::<V>(V::splat_f64(0.0), steps, is_missing);
+        // The last bit of this double, and of those near it, stands for 2^22.
+        let rounder = V::splat_f64(ROUNDER * 4_194_304.0);
+        let high = V::sub_f64(V::add_f64(steps, rounder), rounder);
+        *sums = [V::add_f64(sums[0], high), V::add_f64(sums[1], V::sub_f64(steps, high))];
+    }
+}
+
+/// The whole numbers that have these parts.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn integer_of_parts<V: Lanes64>([high, low]: Parts<V>) -> V {
+    // SAFETY: passed on from the caller.
+    unsafe { integer::<V>(V::mul_f64(high, V::splat_f64(1.0 / 4_194_304.0))).shl(22).add(integer::<V>(low)) }
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn steps_lanes<S: Vectors>(range: &Range, missing: i64, values: &[f64], steps: &mut [i64]) {
-    for (values, steps) in values.chunks_exact(S::U64::N).zip(steps.chunks_exact_mut(S::U64::N)) {
-        // SAFETY: passed on from the caller; every slice has N items.
-        unsafe {
-            let (x, is_missing) = clamped::<S::U64>(range, S::U64::load_f64(values));
-            let found = steps_of::<S::U64>(range.steps, x);
-            S::U64::splat(missing.cast_unsigned()).select(found, is_missing).store(steps);
+unsafe fn steps_lanes<S: Vectors>(range: &Range, missing: &mut Missing, values: &[f64], steps: &mut [i64]) {
+    // SAFETY: passed on from the caller; every slice has N items.
+    unsafe {
+        let mut left = [S::U64::splat(0); WIDEST];
+        for (lanes, left) in left.iter_mut().zip(missing.left.chunks_exact(S::U64::N)) {
+            *lanes = S::U64::load(left);
         }
+        let mut counts = [S::U64::splat(0); 2];
+        for (values, steps) in values.chunks_exact(WIDEST).zip(steps.chunks_exact_mut(WIDEST)) {
+            let vectors = values.chunks_exact(S::U64::N).zip(steps.chunks_exact_mut(S::U64::N));
+            for ((values, steps), left) in vectors.zip(&mut left) {
+                step_vector::<S::U64>(range, missing, values, left, &mut counts).store(steps);
+            }
+        }
+        for (lanes, left) in left.iter().zip(missing.left.chunks_exact_mut(S::U64::N)) {
+            lanes.store(left);
+        }
+        missing.count = missing.count.wrapping_add(total(counts[0]));
+        missing.low = missing.low.wrapping_add(total(counts[1]));
+    }
+}
+
+/// The steps of a vector of values.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn step_vector<V: Lanes64>(
+    range: &Range,
+    missing: &Missing,
+    values: &[f64],
+    left: &mut V,
+    counts: &mut [V; 2],
+) -> V {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let (zero, whole) = (V::splat(0), V::splat(1 << 62));
+        let (x, is_missing) = clamped::<V>(range, V::load_f64(values));
+        let x = steps_of::<V>(range.steps, x);
+        // An integer of at most 2^52 in magnitude, of which only a half is one of at most 2^51.
+        let half = V::mul_f64(x, V::splat_f64(0.5));
+        let rounder = V::splat_f64(ROUNDER);
+        let floor = V::sub_f64(V::add_f64(half, rounder), rounder);
+        let rest = V::sub_f64(x, V::add_f64(floor, floor)); // -1, 0 or 1
+        let steps = integer::<V>(floor).shl(1).add(integer::<V>(rest));
+        let sum = left.add(V::splat(missing.share).select(zero, is_missing));
+        let is_low = V::splat((1 << 62) - 1).less_than(sum);
+        *left = sum.sub(whole.select(zero, is_low));
+        *counts = [counted(counts[0], is_missing), counted(counts[1], is_low)];
+        let (low, high) = missing.ends;
+        let end = V::splat(low.cast_unsigned()).select(V::splat(high.cast_unsigned()), is_low);
+        end.select(steps, is_missing)
     }
 }
 
@@ -197,7 +301,7 @@ unsafe fn counted<V: Lanes64>(counts: V, mask: V::Mask) -> V {
     unsafe { counts.sub(V::splat(u64::MAX).select(V::splat(0), mask)) }
 }
 
-/// The values, clamped to the bounds, and whether they are missing; those that are become the upper bound.
+/// The values, clamped to the bounds, and whether they are missing; those that are become the lower bound.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
@@ -208,7 +312,7 @@ unsafe fn clamped<V: Lanes64>(range: &Range, x: V::F64) -> (V::F64, V::Mask) {
         let (lower, upper) = (V::splat_f64(range.bounds.0), V::splat_f64(range.bounds.1));
         let magnitude = V::bitcast_u64(x).and(V::splat(u64::MAX >> 1));
         let is_missing = V::splat(f64::INFINITY.to_bits()).less_than(magnitude);
-        (V::min_f64(pick::<V>(lower, x, V::less_than_f64(x, lower)), upper), is_missing)
+        (V::min_f64(V::max_f64(x, lower), upper), is_missing)
     }
 }
 
@@ -217,25 +321,31 @@ unsafe fn clamped<V: Lanes64>(range: &Range, x: V::F64) -> (V::F64, V::Mask) {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn steps_of<V: Lanes64>(steps: f64, x: V::F64) -> V {
-    // 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
-    // bits of the sum. So the number is halved first, and the rest added.
-    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+unsafe fn steps_of<V: Lanes64>(steps: f64, x: V::F64) -> V::F64 {
     // SAFETY: passed on from the caller.
     unsafe {
-        // Subnormal numbers take longer, and round to 0, as all do below a quarter of a step. The bits of 2^a have the
-        // exponent 1023 + a: those of `steps`, 2^a, and of the quarter, 2^(-2 - a), add up to 2044.
-        let quarter = (2044u64 << 52).wrapping_sub(steps.to_bits());
+        // Subnormal numbers take longer, and round to 0, as all do below half a step: but for these, the sum of a number of
+        // steps and 1/2 is exact, or on the same side of whole numbers. The bits of 2^a have the exponent 1023 + a: those of
+        // `steps`, 2^a, and of half a step, 2^(-1 - a), add up to 2045.
+        let half = (2045u64 << 52).wrapping_sub(steps.to_bits());
         let magnitude = V::bitcast_u64(x).and(V::splat(u64::MAX >> 1));
-        let is_tiny = magnitude.less_than(V::splat(quarter));
-        let x = pick::<V>(V::splat_f64(0.0), x, is_tiny);
-        let half = V::mul_f64(half_up::<V>(V::mul_f64(x, V::splat_f64(steps))), V::splat_f64(0.5));
-        let (rounder, small) = (V::splat_f64(ROUNDER), V::splat_f64(0.5 * ROUNDER));
-        let whole = V::add_f64(half, rounder);
-        let rest = V::sub_f64(half, V::sub_f64(whole, rounder)); // -1/2, 0 or 1/2
-        let halves = V::bitcast_u64(V::add_f64(rest, small)).sub(V::bitcast_u64(small));
-        V::bitcast_u64(whole).sub(V::bitcast_u64(rounder)).shl(1).add(halves)
+        let x = pick::<V>(V::splat_f64(0.0), x, magnitude.less_than(V::splat(half)));
+        V::floor_f64(V::add_f64(V::mul_f64(x, V::splat_f64(steps)), V::splat_f64(0.5)))
     }
+}
+
+/// 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low bits of
+/// the sum.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// The integers with these values, of at most 2^51 in magnitude.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn integer<V: Lanes64>(x: V::F64) -> V {
+    // SAFETY: passed on from the caller.
+    unsafe { V::bitcast_u64(V::add_f64(x, V::splat_f64(ROUNDER))).sub(V::splat(ROUNDER.to_bits())) }
 }
 
 /// The sum of all lanes.
@@ -292,12 +402,38 @@ mod tests {
                 let moments = Moments { distances: range, middle: 0.0, half: 0.0, centre: 0.0, squares: range };
                 for instructions in InstructionSet::available() {
                     let mut found = vec![0; length];
-                    steps(instructions, &range, -7, values, &mut found);
+                    let mut missing = Missing::new((-7, -7), 1 << 60);
+                    steps(instructions, &range, &mut missing, values, &mut found);
                     assert_eq!(found, expected, "{range:?} {}", instructions.name());
                     let missing = (length - present.clone().count()) as i64;
                     let expected = Sums { distances: sum, squares: 0, missing };
                     assert_eq!(sums(instructions, &moments, false, values), expected, "{range:?}");
                 }
+            }
+        }
+    }
+
+    /// In blocks and wherever they are: of those in places of one remainder, as many as the share and no more.
+    #[test]
+    fn missing_values_are_shared_by_the_ends_on_every_instruction_set() {
+        let range = Range::new((0.0, 9.0), 0);
+        for share in [0u64, 1, 1 << 60, (1 << 62) / 3, (1 << 62) - 1, 1 << 62] {
+            let values: Vec<f64> = (0..BLOCK).map(|i| if (i * i / 7 + i) % 5 < 2 { f64::NAN } else { 4.0 }).collect();
+            let (mut counts, mut expected) = ([0u128; WIDEST], vec![4; BLOCK]);
+            for (i, _) in values.iter().enumerate().filter(|(_, x)| x.is_nan()) {
+                let count = &mut counts[i % WIDEST];
+                let low = |count: u128| (count * u128::from(share)) >> 62;
+                *count += 1;
+                expected[i] = if low(*count) > low(*count - 1) { -1 } else { 10 };
+            }
+            for instructions in InstructionSet::available() {
+                let (mut missing, mut found) = (Missing::new((-1, 10), share), vec![0; BLOCK]);
+                for (values, found) in values.chunks(256).zip(found.chunks_mut(256)) {
+                    steps(instructions, &range, &mut missing, values, found);
+                }
+                assert_eq!(found, expected, "{share} {}", instructions.name());
+                let count = |end| expected.iter().filter(|&&step| step == end).count() as i64;
+                assert_eq!((missing.count, missing.low), (count(-1) + count(10), count(-1)));
             }
         }
     }

@@ -169,28 +169,17 @@ pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::F64) -> V::F64 {
     // SAFETY: passed on from the caller.
     unsafe {
         let bits_of = |exponent| V::splat(power_of_two(exponent).to_bits());
-        let zero = V::splat_f64(0.0);
+        let (zero, one) = (V::splat_f64(0.0), V::splat_f64(1.0));
         let (granularity, inverse) = (V::splat_f64(power_of_two(exponent)), V::splat_f64(power_of_two(-exponent)));
         // Magnitudes are compared as integers: the order is the same, and subnormal numbers take no longer.
         let magnitude = V::bitcast_u64(given).and(V::splat(u64::MAX >> 1));
         let x = pick::<V>(zero, given, magnitude.less_than(bits_of(exponent - 2)));
         let fine = magnitude.less_than(bits_of(exponent + EXACT));
-        let rounded = half_up::<V>(V::mul_f64(pick::<V>(x, zero, fine), inverse));
+        let t = V::mul_f64(pick::<V>(x, zero, fine), inverse);
+        let floor = V::floor_f64(t);
+        let below_half = V::bitcast_u64(V::sub_f64(t, floor)).less_than(V::splat(0.5f64.to_bits()));
+        let rounded = V::add_f64(floor, pick::<V>(zero, one, below_half));
         pick::<V>(V::mul_f64(rounded, granularity), x, fine)
-    }
-}
-
-/// The whole number nearest to each double, which is below 2^53 in magnitude, half up.
-///
-/// # Safety
-/// As for the methods of [`Lanes64`].
-#[inline(always)]
-pub(super) unsafe fn half_up<V: Lanes64>(x: V::F64) -> V::F64 {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let floor = V::floor_f64(x);
-        let below_half = V::bitcast_u64(V::sub_f64(x, floor)).less_than(V::splat(0.5f64.to_bits()));
-        V::add_f64(floor, pick::<V>(V::splat_f64(0.0), V::splat_f64(1.0), below_half))
     }
 }
 

@@ -154,6 +154,7 @@ impl Lanes64 for Words64 {
         fn mul_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_mul_pd(a, b) }
         fn mul_add_f64(a: __m256d, b: __m256d, c: __m256d) -> __m256d { _mm256_fmadd_pd(a, b, c) }
         fn min_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_min_pd(a, b) }
+        fn max_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_max_pd(a, b) }
         fn floor_f64(a: __m256d) -> __m256d { _mm256_floor_pd(a) }
         fn less_than_f64(a: __m256d, b: __m256d) -> __m256i { _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
     }

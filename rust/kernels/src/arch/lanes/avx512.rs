@@ -113,6 +113,7 @@ impl Lanes64 for Words64 {
         fn mul_f64(a: __m512d, b: __m512d) -> __m512d { _mm512_mul_pd(a, b) }
         fn mul_add_f64(a: __m512d, b: __m512d, c: __m512d) -> __m512d { _mm512_fmadd_pd(a, b, c) }
         fn min_f64(a: __m512d, b: __m512d) -> __m512d { _mm512_min_pd(a, b) }
+        fn max_f64(a: __m512d, b: __m512d) -> __m512d { _mm512_max_pd(a, b) }
         fn floor_f64(a: __m512d) -> __m512d {
             _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(a)
         }

@@ -253,6 +253,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn mul_add_f64(a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
     /// The smaller one; b where either is a NaN.
     unsafe fn min_f64(a: Self::F64, b: Self::F64) -> Self::F64;
+    /// The larger one; b where either is a NaN.
+    unsafe fn max_f64(a: Self::F64, b: Self::F64) -> Self::F64;
     /// The whole number below or at each double, which is below 2^53 in magnitude.
     unsafe fn floor_f64(a: Self::F64) -> Self::F64;
     /// a < b

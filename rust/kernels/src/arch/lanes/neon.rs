@@ -131,6 +131,7 @@ impl Lanes64 for Words64 {
         fn mul_add_f64(a: Doubles, b: Doubles, c: Doubles) -> Doubles { array::from_fn(|i| vfmaq_f64(c[i], a[i], b[i])) }
         // The instruction FMIN orders zeros by their sign and passes NaN on, unlike those of other instruction sets.
         fn min_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vbslq_f64(vcltq_f64(a, b), a, b)) }
+        fn max_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vbslq_f64(vcgtq_f64(a, b), a, b)) }
         fn floor_f64(a: Doubles) -> Doubles { a.map(|a| vrndmq_f64(a)) }
         fn less_than_f64(a: Doubles, b: Doubles) -> Self { Self(zip(a, b, |a, b| vcltq_f64(a, b))) }
     }

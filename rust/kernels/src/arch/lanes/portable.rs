@@ -210,6 +210,11 @@ impl<const N: usize> Lanes64 for Words64<N> {
     }
 
     #[inline(always)]
+    unsafe fn max_f64(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
     unsafe fn floor_f64(a: [f64; N]) -> [f64; N] {
         // `f64::floor` would be a library call where the target cannot round. Truncated towards zero, minus one if that
         // is larger.
