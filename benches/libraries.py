@@ -36,6 +36,7 @@ LIBRARIES = {
     "diffprivlib": Library("no", "yes", "the operating system; floating point"),
     "python-dp": Library("no", "yes", "OpenSSL; noise on a grid, with probabilities in floating point"),
     "NumPy": Library("no", "no", "PCG64 or SFC64; floating point"),
+    **dict.fromkeys(("pandas", "polars", "pyarrow"), Library("no", "no", "no noise: plain answers of columns")),
     "multi-freq-ldpy": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
     "pure-ldp": Library("no", "no", "the Mersenne Twisters of Python and of NumPy; floating point"),
     **{name: Library(**given) for name, given in hosts.LIBRARIES.items()},

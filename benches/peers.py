@@ -178,6 +178,51 @@ def diffprivlib_selection(column: str, scores: list[float], epsilon: float) -> C
     return lambda: mechanisms.Exponential(epsilon=epsilon, sensitivity=1.0, utility=scores).randomise()
 
 
+Query = Callable[[Any], Any]
+"""Releases something of a column of doubles."""
+
+
+def opendp_queries(bounds: tuple[float, float], epsilon: float, rows: int) -> dict[str, Query]:
+    import opendp.prelude as dp
+
+    lower, upper = map(float, bounds)
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
+    clamped = space >> dp.t.then_clamp((lower, upper))
+    sized = clamped >> dp.t.then_resize(rows, constant=(lower + upper) / 2)
+    width = (upper - lower) / 10
+    bins = space >> dp.t.then_find_bin([lower + i * width for i in range(11)])
+    counts = bins >> dp.t.then_count_by_categories(list(range(1, 11)), null_category=False)
+    candidates = [lower + i * width / 100 for i in range(1001)]
+
+    def noisy(transformation: Any, distance: int = 1) -> Query:
+        measurement: Query = dp.binary_search_chain(
+            lambda scale: transformation >> dp.m.then_laplace(scale), distance, epsilon
+        )
+        return measurement
+
+    return {
+        "sum": noisy(clamped >> dp.t.then_sum()),
+        "mean": noisy(sized >> dp.t.then_mean(), 2),
+        "variance": noisy(sized >> dp.t.then_variance(), 2),
+        "median": dp.binary_search_chain(
+            lambda scale: dp.m.make_private_quantile(*space, dp.max_divergence(), candidates, 0.5, scale), 1, epsilon
+        ),
+        "histogram of 10 bins": noisy(counts),
+    }
+
+
+def diffprivlib_queries(bounds: tuple[float, float], epsilon: float, rows: int) -> dict[str, Query]:
+    from diffprivlib import tools
+
+    return {
+        "sum": partial(tools.sum, epsilon=epsilon, bounds=bounds),
+        "mean": partial(tools.mean, epsilon=epsilon, bounds=bounds),
+        "variance": partial(tools.var, epsilon=epsilon, bounds=bounds),
+        "median": partial(tools.median, epsilon=epsilon, bounds=bounds),
+        "histogram of 10 bins": lambda column: tools.histogram(column, epsilon=epsilon, bins=10, range=bounds)[0],
+    }
+
+
 PEERS = {"opendp": opendp, "diffprivlib": diffprivlib, "python-dp": python_dp}
 
 
@@ -189,12 +234,13 @@ def version(name: str) -> str:
 
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
+PLAIN_LIBRARIES = ("pandas", "polars", "pyarrow")
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that are installed."""
-    found = {name: version(name) for name in (*PEERS, *LOCAL_PEERS, *hosts.LIBRARIES)}
+    found = {name: version(name) for name in (*PEERS, *LOCAL_PEERS, *PLAIN_LIBRARIES, *hosts.LIBRARIES)}
     return {name: version for name, version in found.items() if version != "not installed"}
 
 
@@ -217,3 +263,12 @@ def selection_peers(column: str, scores: list[float], epsilon: float) -> dict[st
     """Return what other libraries have of a selection, by their names."""
     found = {name: make(column, scores, epsilon) for name, make in SELECTION.items() if name in INSTALLED}
     return {name: choose for name, choose in found.items() if choose is not None}
+
+
+QUERIES = {"opendp": opendp_queries, "diffprivlib": diffprivlib_queries}
+
+
+def queries(name: str, bounds: tuple[float, float], epsilon: float, rows: int) -> dict[str, Query]:
+    """Return what other libraries have of a query of a column with so many rows, by their names."""
+    found = {library: make(bounds, epsilon, rows) for library, make in QUERIES.items() if library in INSTALLED}
+    return {library: queries[name] for library, queries in found.items() if name in queries}

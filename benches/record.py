@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benches import hosts
-from benches.targets import INSTRUCTION_SETS, TARGETS, Target
+from benches.targets import INSTRUCTION_SETS, PLAIN, TARGETS, Target
 
 FOLDER = Path(__file__).parent / "records"
 WHOLE = "all"
 """The kind of a record of all benchmarks. Other kinds are of parts."""
 IDLE = 0.05
 """A second thread has a core of its own only where other programs take no more of the processors' time than this."""
-PARTIAL = {"reading the memory", "NumPy sort", "NumPy partition"}
+PARTIAL = {"reading the memory", "NumPy sort", "NumPy partition", PLAIN}
 """Entrants that do only a part of the work: bounds, and no alternatives."""
 
 

@@ -11,6 +11,10 @@ BEST, BEST_ON_TWO_THREADS = "dpnoise", "dpnoise, 2 threads"
 
 OF_VALUES = "dpnoise, of values"
 """Ours for the same people's values, beside those for rows of bits."""
+OF_K = "dpnoise, of k values"
+"""Ours for 0, 1, ..., k - 1, beside those for labels."""
+PLAIN = "plain answer"
+"""The answer without noise, by the library of the column, or by NumPy for numbers and pandas for objects."""
 
 
 class Target(NamedTuple):
@@ -105,4 +109,24 @@ TARGETS = (
     Target("Distances to instability of sorted normal values", "NumPy sort", 10),
     Target("Clip and sum", "reading the memory", column="128 x 1 000 000 float32"),
     Target("Clip and sum", "NumPy, einsum twice", 3, column="128 x 1 000 000 float32"),
+    *(Target("Column: count", 1, unit="ns", column=f"{library} texts") for library in ("Arrow", "polars", "pandas")),
+    Target("Column: count", 3, unit="ns", column="pandas categories"),
+    Target("Column: count", 5, unit="ns", column="objects"),
+    *(
+        Target(f"Column: {query}", PLAIN, factor, column=column)
+        for query in ("sum", "mean")
+        for column, factor in (("float64", 0.77), ("int64", 0.5))
+    ),
+    *(Target("Column: sum", 60, unit="ns", column=column) for column in ("list of floats", "list(array)")),
+    Target("Column: variance", PLAIN, 1.7),
+    Target("Column: median", PLAIN, 1.7),
+    Target("Column: median, epsilon = 0.01", PLAIN, 1.7),
+    Target("Column: histogram of 10 bins", PLAIN, 3.3),
+    Target("Column: histogram of 100 bins", PLAIN, 0.67),
+    Target("Column: histogram of 4 texts", PLAIN, column="pandas texts"),
+    Target("Column: histogram of 4 texts", 25, unit="ns", column="objects"),
+    Target("Column: stability histogram", PLAIN, 0.67),
+    # About 5 ns more, which labels may take.
+    Target("Integer labels, client", OF_K, 0.4, column="GeneralizedRandomizedResponse"),
+    Target("Integer labels, client", OF_K, 0.8, column="OptimizedUnaryEncoding"),
 )
