@@ -12,6 +12,7 @@ use dpnoise_core::params::Scale;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, IntegerNoise, Sampler};
 use dpnoise_kernels::arch::chacha::{Group, chacha12};
+use dpnoise_kernels::arch::columns::{self, BLOCK, Missing, Moments, Range};
 use dpnoise_kernels::arch::grid::{self, Reach};
 use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
 use dpnoise_kernels::arch::{planes, popcount};
@@ -30,6 +31,7 @@ fn main() {
     grid_addition(&mut criterion);
     bit_planes(&mut criterion);
     column_counts(&mut criterion);
+    columns(&mut criterion);
     refinements(&mut criterion);
     draws(&mut criterion);
     set_up(&mut criterion);
@@ -141,6 +143,29 @@ fn column_counts(criterion: &mut Criterion) {
                 },
             );
         }
+    }
+}
+
+fn columns(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("column");
+    let values: Vec<f64> = random_bytes(BLOCK).into_iter().map(f64::from).collect();
+    let (distances, squares) = (Range::new((0.0, 100.0), -33), Range::new((-1250.0, 1250.0), -29));
+    let moments = Moments { distances, middle: 50.0, half: 50.0, centre: 1250.0, squares };
+    let edges: Vec<f64> = (0..=10).map(|i| f64::from(10 * i)).collect();
+    let (mut steps, mut counts) = (vec![0; BLOCK], vec![0; edges.len()]);
+    benches.throughput(Throughput::Elements(BLOCK as u64));
+    for set in InstructionSet::available() {
+        let mut bench = |part: &str, work: &mut dyn FnMut(&[f64])| {
+            let id = BenchmarkId::new(part, set.name());
+            benches.bench_function(id, |bench| bench.iter(|| work(black_box(&values))));
+        };
+        for (part, squared) in [("sum", false), ("sum and squares", true)] {
+            bench(part, &mut |values| _ = black_box(columns::sums(set, &moments, squared, values)));
+        }
+        bench("steps", &mut |values| {
+            columns::steps(set, &distances, &mut Missing::default(), values, black_box(&mut steps));
+        });
+        bench("10 bins", &mut |values| columns::count_above(set, &edges, values, black_box(&mut counts)));
     }
 }
 

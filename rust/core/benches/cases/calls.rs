@@ -7,7 +7,8 @@ use dpnoise_core::local::{
     Accumulator, GeneralizedRandomizedResponse, LocalHashing, OptimizedUnaryEncoding, ProjectiveGeometryResponse,
     Protocol, Values,
 };
-use dpnoise_core::mechanisms::Exponential;
+use dpnoise_core::mechanisms::{DiscreteLaplace, Exponential, Moment, Quantile, Sum};
+use dpnoise_core::params::{Ratio, Relation};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::sgd::{Clipping, CorrelatedNoise};
 use rand_core::Rng;
@@ -26,7 +27,7 @@ const fn calls(name: &'static str, items: usize, set_up: fn(usize) -> Result<Cal
     Calls { name, items, set_up }
 }
 
-pub(crate) const ALL: [Calls; 13] = [
+pub(crate) const ALL: [Calls; 18] = [
     calls("ChaCha12, byte", 1 << 14, |bytes| {
         let (mut rng, mut out) = (rng()?, vec![0; bytes]);
         Ok(Box::new(move || {
@@ -78,7 +79,40 @@ pub(crate) const ALL: [Calls; 13] = [
             noise.next_with(step, &mut history, black_box(&mut out), &mut rng)
         }))
     }),
+    calls("sum of floats, row", ROWS, |n| {
+        let (sum, column, mut rng) = (Sum::new(BOUNDS, 1.0, Relation::AddRemove, None)?, floats(n), rng()?);
+        Ok(Box::new(move || sum.release_with(black_box(&column), 1, &mut rng).map(drop)))
+    }),
+    calls("sum of integers, row", ROWS, |n| {
+        let (sum, mut rng) = (Sum::new(BOUNDS, 1.0, Relation::AddRemove, None)?, rng()?);
+        let column: Vec<i64> = (0..n as i64).map(|i| i % 128).collect();
+        Ok(Box::new(move || sum.release_with(black_box(&column), 1, &mut rng).map(drop)))
+    }),
+    calls("variance of floats, row", ROWS, |n| {
+        let (moment, column, mut rng) = (Moment::variance(BOUNDS, 1.0, Relation::AddRemove)?, floats(n), rng()?);
+        Ok(Box::new(move || moment.release_with(black_box(&column), 1, &mut rng).map(drop)))
+    }),
+    calls("histogram of 10 bins, row", ROWS, |n| {
+        let (noise, column, mut rng) = (DiscreteLaplace::new(1.0, 1)?, floats(n), rng()?);
+        let edges: Vec<f64> = (0..=10).map(|i| f64::from(10 * i)).collect();
+        Ok(Box::new(move || noise.release_bins_with(&edges, black_box(&column), &mut rng).map(drop)))
+    }),
+    calls("median of 100,000 floats, row", 100_000, |n| {
+        let half = Ratio::new(1, 2).expect("it is a fraction");
+        let (median, column) = (Quantile::new(half, BOUNDS, 1.0, Relation::AddRemove, None)?, floats(n));
+        let mut rng = rng()?;
+        Ok(Box::new(move || median.release_with(black_box(&column), &mut rng).map(drop)))
+    }),
 ];
+
+/// The rows of a column, and the bounds of its values.
+const ROWS: usize = 1 << 16;
+const BOUNDS: (f64, f64) = (0.0, 100.0);
+
+/// Values that are not in order and not all within [`BOUNDS`].
+fn floats(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i * 40_503 % 65_537) as f64 / 512.0).collect()
+}
 
 fn rng() -> Result<SeededRng, Error> {
     SeededRng::new(1)
