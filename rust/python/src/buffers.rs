@@ -2,8 +2,10 @@
 //! Arrays must be C-contiguous: the crate numpy would also give slices of Fortran-contiguous arrays.
 //! Private input is copied before the GIL is released, so that no other Python code can change it during the work.
 //! Gradients and columns of numbers are not copied, since that would take longer than the work; the caller must not
-//! change them during the call. Of a column each value is read once, so that a row that changes counts as one value, whichever. Arrays without secrets are used in place: `out`, to which only finished noise or reports are written, and
-//! reports that are added up. A write to them from another thread can spoil the result, not the privacy.
+//! change them during the call. Of a column each value is read once: a row that another thread changes counts as one
+//! value, the old one or the new one. Arrays without secrets are used in place: `out`, to which only finished noise or
+//! reports are written, and reports that are added up. A write to them from another thread can spoil the result, not the
+//! privacy.
 
 use dpnoise_core::Error;
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods};

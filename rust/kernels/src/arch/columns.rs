@@ -137,6 +137,12 @@ unsafe fn sums_lanes<S: Vectors>(moments: &Moments, squared: bool, values: &[f64
     }
 }
 
+/// The low part of a sum has this many bits.
+const LOW_BITS: u32 = 22;
+
+/// What a unit of the high part stands for.
+const HIGH_UNIT: f64 = (1u64 << LOW_BITS) as f64;
+
 /// Whole numbers of at most 2^62 in magnitude, lane by lane: a multiple of 2^22, and the rest. Sums of 2^10 that are at
 /// most 2^52 have parts that are exact as doubles.
 type Parts<V> = [<V as Lanes64>::F64; 2];
@@ -178,7 +184,7 @@ unsafe fn add_parts<V: Lanes64>(sums: &mut Parts<V>, steps: V::F64, is_missing: 
     unsafe {
         let steps = pick::<V>(V::splat_f64(0.0), steps, is_missing);
         // The last bit of this double, and of those near it, stands for 2^22.
-        let rounder = V::splat_f64(ROUNDER * 4_194_304.0);
+        let rounder = V::splat_f64(ROUNDER * HIGH_UNIT);
         let high = V::sub_f64(V::add_f64(steps, rounder), rounder);
         *sums = [V::add_f64(sums[0], high), V::add_f64(sums[1], V::sub_f64(steps, high))];
     }
@@ -191,7 +197,7 @@ unsafe fn add_parts<V: Lanes64>(sums: &mut Parts<V>, steps: V::F64, is_missing: 
 #[inline(always)]
 unsafe fn integer_of_parts<V: Lanes64>([high, low]: Parts<V>) -> V {
     // SAFETY: passed on from the caller.
-    unsafe { integer::<V>(V::mul_f64(high, V::splat_f64(1.0 / 4_194_304.0))).shl(22).add(integer::<V>(low)) }
+    unsafe { integer::<V>(V::mul_f64(high, V::splat_f64(1.0 / HIGH_UNIT))).shl(LOW_BITS).add(integer::<V>(low)) }
 }
 
 /// # Safety
