@@ -48,8 +48,8 @@ def test_a_release_is_the_value_or_nothing():
     assert stable.release((value, 10**30)) is value
     assert stable.release((value, -(10**30))) is None
     assert stable.release((value, np.int64(10**9))) is value
-    assert stable.attempt(("plum", 10**9)) == stability.Release("plum", None)
-    assert stable.attempt(("plum", -(2**63))) == stability.Release(None, "the test of stability failed")
+    assert stable.attempt(("plum", 10**9)) == stability.Attempt("plum", None)
+    assert stable.attempt(("plum", -(2**63))) == stability.Attempt(None, "the test of stability failed")
     assert stable.cost == PrivacyCost(1.0, 1e-6)
 
 

@@ -166,7 +166,7 @@ def test_a_release_is_the_value_when_its_distance_passes(name, relation):
         released = stable.release(NUMBERS, rng=SeededRng(seed))
         assert released == (7 if test.passes(distance, SeededRng(seed)) else None)
         refusal = "the test of stability failed" if released is None else None
-        assert stable.attempt(NUMBERS, rng=SeededRng(seed)) == stability.Release(released, refusal)
+        assert stable.attempt(NUMBERS, rng=SeededRng(seed)) == stability.Attempt(released, refusal)
         outcomes.add(released)
     assert outcomes == {7, None}
 
@@ -178,7 +178,7 @@ def test_no_data_are_never_released_and_cost_as_much(kind):
     for seed in range(50):
         for nothing in ([], np.array([]), pl.Series([], dtype=pl.Float64)):
             refused = stable.attempt(nothing, rng=SeededRng(seed))
-            assert refused == stability.Release(None, "the test of stability failed")
+            assert refused == stability.Attempt(None, "the test of stability failed")
             assert stable.release(nothing, rng=SeededRng(seed)) is None
 
 

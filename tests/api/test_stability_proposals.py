@@ -34,19 +34,19 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def full(rng: Any = None, **options: Any) -> stability.Release:
+def full(rng: Any = None, **options: Any) -> stability.Attempt:
     release = stability.ProposeTestRelease(**OPTIONS | options).attempt("data", rng=rng)
-    assert isinstance(release, stability.Release)
+    assert isinstance(release, stability.Attempt)
     return release
 
 
-REFUSED = stability.Release(None, REFUSAL)
+REFUSED = stability.Attempt(None, REFUSAL)
 
 
 def test_the_answer_gets_half_of_epsilon_and_the_bound() -> None:
     proposed = stability.ProposeTestRelease(**OPTIONS)
     assert proposed.release("data") == ("data", 2.0, 0.5)
-    assert full() == stability.Release(("data", 2.0, 0.5))
+    assert full() == stability.Attempt(("data", 2.0, 0.5))
     assert proposed.cost == PrivacyCost(1.0, 1e-12)
     assert full(propose=lambda n: n / 8).value == ("data", 0.5, 0.5)
     assert full(distance=lambda data, bound: 10**30).value is not None

@@ -41,7 +41,7 @@ def test_the_release_is_that_of_the_algorithm() -> None:
         )
         expected = None if exponent is None else float(np.exp2(exponent))
         full = scale.attempt(x, rng=SeededRng(seed))
-        assert full == stability.Release(expected, None if any(passed) else REFUSAL)
+        assert full == stability.Attempt(expected, None if any(passed) else REFUSAL)
         assert scale.release(x, rng=SeededRng(seed)) == expected
         outcomes.add(tuple(passed))
     assert len(outcomes) == 4

@@ -120,8 +120,8 @@ def test_a_cap_that_is_forgotten_is_found():
 def test_a_row_that_is_in_too_many_subsets_stops_the_release():
     test = StabilityTest(1.0, 1e-6)
     votes = Votes("plum", False, 10**9, 0, 50)
-    assert _released(votes, 50, test, None) == stability.Release("plum")
-    assert _released(votes, 49, test, ScriptedRng(b"")) == stability.Release(None, TOO_OFTEN)
+    assert _released(votes, 50, test, None) == stability.Attempt("plum")
+    assert _released(votes, 49, test, ScriptedRng(b"")) == stability.Attempt(None, TOO_OFTEN)
 
 
 # --- votes ----------------------------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def test_what_most_subsets_agree_on_is_released(data, f, expected):
     stable = stability.StableBootstrap(f=f, **EASY)
     assert stable.cost == PrivacyCost(40.0, 1e-6, "substitute")
     found = stable.attempt(data, rng=rng)
-    assert found == stability.Release(expected, None if expected is not None else NOT_STABLE)
+    assert found == stability.Attempt(expected, None if expected is not None else NOT_STABLE)
     assert type(found.value) is type(expected)
     if isinstance(f, str):
         assert stable.release(data, rng=SeededRng(1)) == expected
@@ -377,7 +377,7 @@ def test_what_most_subsets_agree_on_is_released(data, f, expected):
 
 def test_a_function_that_fails_is_not_released():
     found = stability.StableBootstrap(f=lambda rows: rows["no"], **EASY).attempt([1] * 100)
-    assert found == stability.Release(None, NO_VALUE)
+    assert found == stability.Attempt(None, NO_VALUE)
 
 
 def test_the_parameters_are_those_of_the_book():

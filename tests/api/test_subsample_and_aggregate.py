@@ -20,7 +20,7 @@ import pytest
 
 from dpnoise import ParameterError, PrivacyCost
 from dpnoise.hazmat import SeededRng
-from dpnoise.stability import Release, SubsampleAndAggregate
+from dpnoise.stability import Attempt, SubsampleAndAggregate
 from dpnoise.stability._rows import Rows
 from dpnoise.stability._subsample_and_aggregate import _permutation
 
@@ -177,7 +177,7 @@ def test_the_candidate_with_the_most_votes_wins(candidates):
         candidates=candidates,
         epsilon=100.0,  # the next one wins with a probability of e^-50
     )
-    assert commonest.attempt(votes) == Release(candidates[1])
+    assert commonest.attempt(votes) == Attempt(candidates[1])
     assert commonest.cost == PrivacyCost(100.0, relation="substitute")
 
 
@@ -247,7 +247,7 @@ def test_the_commonest_answer_is_released_as_it_is(answer, released):
     answers = [answer] * 7 + ["a", "a", "other"]
     assert mode_mechanism(answers).cost == PrivacyCost(1000.0, 1e-9, "substitute")
     found = mode_mechanism(answers).attempt(answers)
-    assert found == Release(released)
+    assert found == Attempt(released)
     assert type(found.value) is type(released)
     if not isinstance(released, frozenset):
         assert repr(found.value) == repr(released), "with items of the same types"
@@ -269,7 +269,7 @@ def test_answers_that_are_equal_but_not_the_same_are_counted_apart():
 @pytest.mark.parametrize("answers", [["a", "b"] * 4, ["a"] * 5 + ["b"] * 4, list("abcdefgh"), ["a"]])
 def test_a_close_vote_has_no_winner(answers):
     found = mode_mechanism(answers).attempt(answers)
-    assert found == Release(None, "the test of stability failed")
+    assert found == Attempt(None, "the test of stability failed")
     assert mode_of(answers) is None
 
 
@@ -292,7 +292,7 @@ def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     answers = [failed] * 7 + ["a", "a"]
     assert mode_of(answers, default="c") == "c"
     found = mode_mechanism(answers).attempt(answers)
-    assert found == Release(None, "f had no answer more often than any one answer")
+    assert found == Attempt(None, "f had no answer more often than any one answer")
     assert mode_of(["a"] * 7 + [failed] * 2) == "a"
 
 

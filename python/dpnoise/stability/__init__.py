@@ -8,7 +8,7 @@ refusal cost the same, and the cost is known in advance: ledgers and accountants
 
 from dpnoise import _calls
 from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance
-from dpnoise.stability._mechanism import Release, StableMechanism
+from dpnoise.stability._mechanism import Attempt, StableMechanism
 from dpnoise.stability._median_and_mode import StableMedian, StableMode, StableValue
 from dpnoise.stability._propose_test_release import ProposeTestRelease
 from dpnoise.stability._scale import StableScale
@@ -16,8 +16,8 @@ from dpnoise.stability._stable_bootstrap import StableBootstrap
 from dpnoise.stability._subsample_and_aggregate import SubsampleAndAggregate
 
 __all__ = [
+    "Attempt",
     "ProposeTestRelease",
-    "Release",
     "StableBootstrap",
     "StableMechanism",
     "StableMedian",

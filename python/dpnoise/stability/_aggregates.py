@@ -21,7 +21,7 @@ from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import check_bounds
 from dpnoise.stability._distances import mode
-from dpnoise.stability._mechanism import Release, released, stability_test
+from dpnoise.stability._mechanism import Attempt, released, stability_test
 
 NO_ANSWER: Final = "f had no answer more often than any one answer"
 
@@ -45,7 +45,7 @@ class Aggregate:
         """Convert a block's answer, or raise: then the block counts as one without an answer."""
 
     @abstractmethod
-    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+    def release(self, answers: Iterable[Any], rng: Rng) -> Attempt:
         """Release the aggregate of what was read; None stands for a block without an answer."""
 
 
@@ -103,14 +103,14 @@ class Numbers(Aggregate):
         """Accept finite numbers of the right shape."""
         return _finite(answer, self._shape)
 
-    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+    def release(self, answers: Iterable[Any], rng: Rng) -> Attempt:
         read = np.array([self._default if answer is None else answer for answer in answers])
         columns = read.reshape(len(read), len(self._queries)).T
         averages = [
             query.release(self._average.trim(np.sort(np.clip(column, *query.bounds)), self._cut), rng=rng)
             for query, column in zip(self._queries, columns, strict=True)
         ]
-        return Release(np.array(averages) if self._shape else averages[0])
+        return Attempt(np.array(averages) if self._shape else averages[0])
 
 
 def _is_sequence(bounds: Any) -> bool:
@@ -180,10 +180,10 @@ class NoisyMax(Aggregate):
     def read(self, answer: Any) -> int:
         return self._index[answer]
 
-    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+    def release(self, answers: Iterable[Any], rng: Rng) -> Attempt:
         votes = [self._default if answer is None else answer for answer in answers]
         counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
-        return Release(self._choice.release(counts, candidates=self._candidates, rng=rng))
+        return Attempt(self._choice.release(counts, candidates=self._candidates, rng=rng))
 
 
 class Mode(Aggregate):
@@ -206,13 +206,13 @@ class Mode(Aggregate):
             ) from None
         return found
 
-    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+    def release(self, answers: Iterable[Any], rng: Rng) -> Attempt:
         read = [self._default if answer is None else answer for answer in answers]
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
         value = None if by_text[text] is None else self.read(by_text[text])  # again: other processes order sets anew
         found = released(value, distance, self._test, rng)
-        return Release(None, NO_ANSWER) if found.refusal is None and value is None else found
+        return Attempt(None, NO_ANSWER) if found.refusal is None and value is None else found
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:

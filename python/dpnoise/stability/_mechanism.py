@@ -40,7 +40,7 @@ NOT_STABLE: Final = "the test of stability failed"
 
 
 @dataclass(frozen=True)
-class Release:
+class Attempt:
     """An answer, or the public reason why there is none.
 
     Attributes
@@ -83,10 +83,10 @@ class StableMechanism(Mechanism):
         return x  # as the user's functions take it
 
     @abstractmethod
-    def _attempt(self, x: Any, rng: Rng) -> Release:
+    def _attempt(self, x: Any, rng: Rng) -> Attempt:
         """Release a value; public methods call this directly, for the stack level of warnings."""
 
-    def attempt(self, x: Any, *, rng: Rng = None) -> Release:
+    def attempt(self, x: Any, *, rng: Rng = None) -> Attempt:
         """Release a value, or give the public reason for a refusal.
 
         Parameters
@@ -99,15 +99,15 @@ class StableMechanism(Mechanism):
 
         Returns
         -------
-        Release
+        Attempt
             The result of `release` as ``value``, and the public reason for a refusal as ``refusal``. A call is one
             release, and costs as much.
         """
         return self._attempt(x, rng)
 
 
-def released(value: Any, distance: int, test: StabilityTest, rng: Rng) -> Release:
-    return Release(value) if test.passes(distance, rng) else Release(None, NOT_STABLE)
+def released(value: Any, distance: int, test: StabilityTest, rng: Rng) -> Attempt:
+    return Attempt(value) if test.passes(distance, rng) else Attempt(None, NOT_STABLE)
 
 
 def warn_of_large(delta: float, n: int) -> None:

@@ -13,8 +13,8 @@ from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._distances import Found, median, mode
 from dpnoise.stability._mechanism import (
     NOT_STABLE,
+    Attempt,
     Parameter,
-    Release,
     StableMechanism,
     released,
     stability_test,
@@ -80,7 +80,7 @@ class StableValue(StableMechanism):
         value, distance = x
         return value, integer(distance)
 
-    def _attempt(self, x: tuple[Any, Integer], rng: Rng) -> Release:
+    def _attempt(self, x: tuple[Any, Integer], rng: Rng) -> Attempt:
         return released(*self._held(x), self._native, rng)
 
 
@@ -114,13 +114,13 @@ class StableStatistic(StableMechanism):
     def _find(self, x: Any) -> Found:
         """Find the statistic and its distance to instability."""
 
-    def _attempt(self, x: Any, rng: Rng) -> Release:
+    def _attempt(self, x: Any, rng: Rng) -> Attempt:
         found = self._find(x)
         if self.relation == "substitute":
             warn_of_large(self.delta, found.n)
         release = released(found.value, found.distance, self._native, rng)
         # Empty data have no value to release, and are refused for the same reason as unstable data.
-        return release if found.n else Release(None, NOT_STABLE)
+        return release if found.n else Attempt(None, NOT_STABLE)
 
 
 class StableMedian(StableStatistic):

@@ -13,10 +13,10 @@ from dpnoise._numbers import real
 from dpnoise._types import Integer, Number, Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._functions import interruptible, without_warnings
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, part_of, stability_test, warn_of_large
+from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, part_of, stability_test, warn_of_large
 from dpnoise.stability._median_and_mode import integer
 
-_REFUSAL: Final = Release(None, "the test of the proposed bound failed, or the release did")
+_REFUSAL: Final = Attempt(None, "the test of the proposed bound failed, or the release did")
 
 
 class ProposeTestRelease(StableMechanism):
@@ -143,7 +143,7 @@ class ProposeTestRelease(StableMechanism):
         """
         return self._attempt(data, rng).value
 
-    def _attempt(self, data: Any, rng: Rng) -> Release:
+    def _attempt(self, data: Any, rng: Rng) -> Attempt:
         bound = self.propose
         if callable(bound):
             rows = _rows(data)
@@ -154,7 +154,7 @@ class ProposeTestRelease(StableMechanism):
                 return _REFUSAL
         with interruptible(partial(_answered, self.answer, data, self._native.epsilon)) as answering:
             answer = answering(bound)
-        return Release(*answer) if answer else _REFUSAL
+        return Attempt(*answer) if answer else _REFUSAL
 
 
 def _bound(proposed: Any) -> float:

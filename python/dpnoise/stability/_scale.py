@@ -15,7 +15,7 @@ from dpnoise.sensitivity import Relation
 from dpnoise.stability._distances import ascending
 from dpnoise.stability._mechanism import (
     NOT_STABLE,
-    Release,
+    Attempt,
     StableMechanism,
     half_of,
     part_of,
@@ -138,7 +138,7 @@ class StableScale(StableMechanism):
     def _held(self, x: Any) -> Any:
         return held_column(x, "x")
 
-    def _attempt(self, x: Any, rng: Rng) -> Release:
+    def _attempt(self, x: Any, rng: Rng) -> Attempt:
         values = ascending(x)
         iqr = _native.interquartile_range(values)
         warn_of_large(self.delta, len(values))
@@ -146,7 +146,7 @@ class StableScale(StableMechanism):
         intervals = [interval(iqr, self.base, discretization) for discretization in DISCRETIZATIONS]
         distances = [_native.iqr_distance(values, *limits) - 1 for limits in intervals]
         passed = [self._native.passes(distance, rng) for distance in distances]
-        return Release(self._noisy(iqr, rng)) if any(passed) else Release(None, NOT_STABLE)
+        return Attempt(self._noisy(iqr, rng)) if any(passed) else Attempt(None, NOT_STABLE)
 
     def _noisy(self, iqr: float, rng: Rng) -> float:
         if iqr == 0:

@@ -15,7 +15,7 @@ from dpnoise._native import StabilityTest, Subsets
 from dpnoise._numbers import integer
 from dpnoise._types import Number, Rng
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, stability_test, warn_of_large
+from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, released, stability_test, warn_of_large
 from dpnoise.stability._rows import held_rows
 from dpnoise.stability._subset_votes import NativeFunction, NativeName, PythonFunction, Votes, check_name
 
@@ -156,7 +156,7 @@ class StableBootstrap(StableMechanism):
         """
         return self._attempt(data, rng, threads).value
 
-    def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Release:
+    def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Attempt:
         """Release the commonest value, or give the public reason for a refusal.
 
         A call is one release, and costs as much. `release` says which errors and warnings there are.
@@ -175,7 +175,7 @@ class StableBootstrap(StableMechanism):
 
         Returns
         -------
-        Release
+        Attempt
             The result of `release` as ``value``, and the public reason for a refusal as ``refusal``.
         """
         return self._attempt(data, rng, threads)
@@ -185,7 +185,7 @@ class StableBootstrap(StableMechanism):
             return held_rows(x)
         return held_numbers(x, "data") if self.f == "argmax_column_sum" else held_column(x, "data")
 
-    def _attempt(self, data: Any, rng: Rng, threads: int | None = None) -> Release:
+    def _attempt(self, data: Any, rng: Rng, threads: int | None = None) -> Attempt:
         function = self._function(data, threads)
         plan = _Plan.of(function.rows, self.epsilon, self.delta)
         Subsets(1, 0.5).draw(0, rng)  # refuses an rng that is no generator
@@ -244,14 +244,14 @@ def _sample_rate(epsilon: float, delta: float) -> float:
     return q
 
 
-def _released(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
+def _released(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Attempt:
     """Release the winner if its lead is stable and no row was in more than `cap` subsets."""
     if votes.most_appearances > cap:
-        return Release(None, TOO_OFTEN)
+        return Attempt(None, TOO_OFTEN)
     # A row changes at most `cap` votes, and each of them changes the difference by at most 2.
     distance = (votes.first - votes.second) // (2 * cap) - 1
     release = released(votes.winner, distance, test, rng)
-    return Release(None, NO_VALUE) if votes.failed and release.refusal is None else release
+    return Attempt(None, NO_VALUE) if votes.failed and release.refusal is None else release
 
 
 def _rounded(seconds: float) -> str:

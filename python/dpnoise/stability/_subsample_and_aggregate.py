@@ -17,7 +17,7 @@ from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
-from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, warn_of_large
+from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, warn_of_large
 from dpnoise.stability._rows import Rows, held_rows
 
 Replies = Generator[tuple[int, Any], None, None]
@@ -197,7 +197,7 @@ class SubsampleAndAggregate(StableMechanism):
     def _held(self, x: Any) -> Any:
         return held_rows(x)
 
-    def _attempt(self, data: Any, rng: Rng) -> Release:
+    def _attempt(self, data: Any, rng: Rng) -> Attempt:
         rows = Rows(data)
         blocks = integer(self.blocks, "blocks", range(1, len(rows) + 1))
         warn_of_large(self.delta, len(rows))
