@@ -5,7 +5,8 @@ The neighbouring relation is the parameter ``relation`` of each function:
 - ``"add/remove"``: one row is added or removed. The number of rows is private.
 - ``"substitute"``: one row is replaced by another. The number of rows is public.
 
-A person is one row: if a person may have up to ``m`` rows, use ``epsilon / m``, or ``m`` times the sensitivity.
+A person is one row. Where a person may have several, `dpnoise.Table` and `dpnoise.queries.PerPerson` keep at most ``m``
+of them, with the noise that these need; a mechanism of your own needs ``m`` times the sensitivity for ``m`` rows.
 
 The sensitivities hold for exact arithmetic, and are rounded up to a float. A floating-point sum can change by more
 (Casacuberta, Shoemate, Vadhan and Wagaman 2022, "Widespread underestimation of sensitivity in differentially private
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from dpnoise import _calls
 from dpnoise._columns import column_of
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import at_least, check_word, fraction_of, integer, real
+from dpnoise._numbers import at_least, check_text, check_word, fraction_of, integer, real
 from dpnoise._types import Integer, Integers, Number
 
 __all__ = ["Relation", "count", "histogram", "histogram_distance", "mean", "quantile_score", "sum", "variance"]
@@ -234,6 +235,19 @@ def quantile_score(q: Number, relation: Relation = "add/remove") -> float:
 
 def check_relation(relation: str) -> None:
     check_word(relation, "relation", "add/remove", "substitute")
+
+
+def check_person(person: str | None, relation: Relation | None) -> None:
+    """Check the column that says whose a row is: persons are added or removed, and not substituted."""
+    if person is None:
+        return
+    check_text(person, "person")
+    if relation != "add/remove":
+        raise ParameterError(
+            f'relation must be "add/remove" with person={person!r}, got {relation!r}: how many rows of a person are '
+            f"kept is private, and a person who is replaced may change twice as many rows; what is private at "
+            f'epsilon / 2 under "add/remove" of persons is so at epsilon under substitution'
+        )
 
 
 def check_bounds(bounds: Bounds) -> tuple[float, float]:

@@ -157,7 +157,7 @@ DEPTH = 4
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_no_program_exceeds_a_budget_of_epsilon_and_delta(delta: float) -> None:
-    rule = SequentialFilter.of(RELATION, 1.2, delta)
+    rule = SequentialFilter.of(RELATION, None, 1.2, delta)
     menu = APPROXIMATE if delta else PURE
     found = largest(menu, by(rule), hockey_stick(1.2), DEPTH)
     assert found <= Fraction(delta)
@@ -169,7 +169,7 @@ def test_no_program_exceeds_a_budget_of_epsilon_and_delta(delta: float) -> None:
 
 @pytest.mark.parametrize("rho", [0.1, 0.3])
 def test_no_program_exceeds_a_budget_of_rho(rho: float) -> None:
-    rule = ZcdpFilter.of(RELATION, rho, 0.0, None)
+    rule = ZcdpFilter.of(RELATION, None, rho, 0.0, None)
     for order in (2, 3, 8):
         bound = exponential(order * (order - 1) * Fraction(rho), up=True)
         assert largest(PURE, by(rule), moment(order), DEPTH) <= bound
@@ -183,7 +183,7 @@ def test_no_program_exceeds_a_budget_of_rho(rho: float) -> None:
 def test_the_cost_of_rho_is_needed_to_its_last_digits() -> None:
     """Many small responses use the budget up, so that a cost that is rounded down to two digits is found."""
     mechanism = response(Fraction(11, 10))
-    [rho, _] = ZcdpFilter.of(RELATION, 1.0, 0.0, None).price(mechanism.cost)
+    [rho, _] = ZcdpFilter.of(RELATION, None, 1.0, 0.0, None).price(mechanism.cost)
     one = sum(moment(2)(p, q) for p, q in mechanism.outcomes)
     budget = Fraction(1, 4)
     for cost, within in ((rho, True), (Decimal("0.0022"), False)):
@@ -192,7 +192,7 @@ def test_the_cost_of_rho_is_needed_to_its_last_digits() -> None:
 
 
 def test_no_program_exceeds_a_budget_of_rho_and_delta() -> None:
-    rule = ZcdpFilter.of(RELATION, 0.2, 0.06, None)
+    rule = ZcdpFilter.of(RELATION, None, 0.2, 0.06, None)
     for delta in (0.07, 0.2):
         epsilon = zcdp_epsilon(0.2, delta=(delta - 0.06) / 0.94 * (1 - 1e-12))
         found = largest(APPROXIMATE, by(rule), hockey_stick(epsilon), DEPTH)
@@ -201,11 +201,11 @@ def test_no_program_exceeds_a_budget_of_rho_and_delta() -> None:
 
 @pytest.mark.parametrize("orders", [(3, 12), (2, 3, 5, 9, 17)])
 def test_no_program_exceeds_a_budget_of_renyi_orders(orders: tuple[int, ...]) -> None:
-    rule = RenyiFilter.of(RELATION, 2.0, 0.25, orders)
+    rule = RenyiFilter.of(RELATION, None, 2.0, 0.25, orders)
     assert largest(PURE, by(rule), hockey_stick(2.0), DEPTH) <= Fraction(1, 4)
     faults = 0
     for order, limit in zip(orders, rule.limits, strict=True):
-        alone = RenyiFilter(RELATION, (str(limit),), "2.0", "0.25", (order,))
+        alone = RenyiFilter(RELATION, None, (str(limit),), "2.0", "0.25", (order,))
         bound = exponential((order - 1) * Fraction(limit), up=True)
         assert largest(PURE, by(alone), moment(order), DEPTH) <= bound
         faults += largest(PURE, by(alone, rounded_down(alone)), moment(order), DEPTH) > bound
@@ -260,9 +260,12 @@ def test_the_total_of_an_accountant_is_no_filter() -> None:
     epsilon, delta = math.log(2), 2 / 15
     share = 0.01
     rules: list[Filter[Any]] = [
-        SequentialFilter.of(RELATION, epsilon, delta),
-        *(ZcdpFilter.of(RELATION, zcdp_rho(epsilon=epsilon, delta=delta - share), part, None) for part in (0.0, share)),
-        *(RenyiFilter.of(RELATION, epsilon, delta, orders) for orders in ([8], [8, 16, 32])),
+        SequentialFilter.of(RELATION, None, epsilon, delta),
+        *(
+            ZcdpFilter.of(RELATION, None, zcdp_rho(epsilon=epsilon, delta=delta - share), part, None)
+            for part in (0.0, share)
+        ),
+        *(RenyiFilter.of(RELATION, None, epsilon, delta, orders) for orders in ([8], [8, 16, 32])),
     ]
     for rule in rules:
         granted = []
@@ -308,9 +311,9 @@ def crossing(menu: Sequence[Mechanism], reading: Callable[[tuple[Mechanism, ...]
 def test_the_odometer_holds_at_every_time_at_once(failure: float) -> None:
     menu = [response(Fraction(4)), response(Fraction(3, 2))]
     rules: list[Filter[Any]] = [
-        SequentialFilter.of(RELATION, 9.0, failure),
-        *(ZcdpFilter.of(RELATION, rho, 0.0, failure) for rho in (0.3, 3.0)),
-        RenyiFilter.of(RELATION, 20.0, failure, [2, 3, 6]),
+        SequentialFilter.of(RELATION, None, 9.0, failure),
+        *(ZcdpFilter.of(RELATION, None, rho, 0.0, failure) for rho in (0.3, 3.0)),
+        RenyiFilter.of(RELATION, None, 20.0, failure, [2, 3, 6]),
     ]
     for rule in rules:
 
@@ -364,7 +367,8 @@ def test_an_odometer_is_chosen_beforehand(memory_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [ZcdpFilter.of("substitute", 0.5, 1e-30, 1e-6), RenyiFilter.of("substitute", 20.0, 1e-6, [2, 3, 16])]
+    "rule",
+    [ZcdpFilter.of("substitute", None, 0.5, 1e-30, 1e-6), RenyiFilter.of("substitute", None, 20.0, 1e-6, [2, 3, 16])],
 )
 def test_the_odometer_is_rounded_up_by_no_more_than_needed(rule: ZcdpFilter | RenyiFilter) -> None:
     zcdp = isinstance(rule, ZcdpFilter)
@@ -385,17 +389,17 @@ def test_the_odometer_is_rounded_up_by_no_more_than_needed(rule: ZcdpFilter | Re
 @pytest.mark.parametrize(
     ("rule", "kept"),
     [
-        (SequentialFilter.of(RELATION, 1.0, 1e-6), {"filter": "epsilon"}),
-        (ZcdpFilter.of(RELATION, 1.0, 1e-6, None), {"filter": "zcdp", "odometer_delta": None, "rates": []}),
+        (SequentialFilter.of(RELATION, None, 1.0, 1e-6), {"filter": "epsilon"}),
+        (ZcdpFilter.of(RELATION, None, 1.0, 1e-6, None), {"filter": "zcdp", "odometer_delta": None, "rates": []}),
         (
-            RenyiFilter.of(RELATION, 9.0, 0.1, [2]),
+            RenyiFilter.of(RELATION, None, 9.0, 0.1, [2]),
             {"filter": "renyi", "epsilon": "9.0", "delta": "0.1", "orders": [2]},
         ),
     ],
 )
 def test_files_of_ledgers_keep_their_terms_in_one_form(rule: Filter[Any], kept: dict[str, Any]) -> None:
     """Another form would make the files that exist unreadable."""
-    assert json.loads(rule.terms) == {"relation": "add/remove", "budget": list(rule.budget), **kept}
+    assert json.loads(rule.terms) == {"relation": "add/remove", "person": None, "budget": list(rule.budget), **kept}
     assert filter_of(rule.terms) == rule
 
 
@@ -423,12 +427,12 @@ ZCDP: list[tuple[Any, Fraction | float]] = [
 
 @pytest.mark.parametrize(("cost", "rho"), ZCDP)
 def test_costs_in_rho(cost: Any, rho: Fraction | float) -> None:
-    [found, delta] = ZcdpFilter.of(RELATION, 100.0, 0.0, None).price(cost)
+    [found, delta] = ZcdpFilter.of(RELATION, None, 100.0, 0.0, None).price(cost)
     exact = Fraction(repr(rho)) if isinstance(rho, float) else rho
     assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 2**48))
     assert delta == 0
     orders = (2, 16)
-    for order, divergence in zip(orders, RenyiFilter.of(RELATION, 50.0, 1e-6, orders).price(cost), strict=True):
+    for order, divergence in zip(orders, RenyiFilter.of(RELATION, None, 50.0, 1e-6, orders).price(cost), strict=True):
         assert 0 < Fraction(divergence) <= order * exact * (1 + Fraction(1, 2**48))
 
 
@@ -510,7 +514,7 @@ class Inexact(Refund):
 
 
 def test_the_error_of_a_divergence_is_paid_for() -> None:
-    rule = RenyiFilter.of(RELATION, 9.0, 0.1, [2, 8])
+    rule = RenyiFilter.of(RELATION, None, 9.0, 0.1, [2, 8])
     for order, price in zip(rule.orders, rule.price(Inexact()), strict=True):
         exact = Fraction(1, 2) + Fraction(1, 4) * Fraction(2 * order - 1, order - 1)
         assert exact < Fraction(price) < exact * (1 + Fraction(1, 2**29))
@@ -521,7 +525,7 @@ def test_the_error_of_a_divergence_is_paid_for() -> None:
 
 
 def test_renyi_orders_round_prices_up_and_their_budget_down() -> None:
-    rule = RenyiFilter.of(RELATION, 0.5, 0.25, range(20, 84))
+    rule = RenyiFilter.of(RELATION, None, 0.5, 0.25, range(20, 84))
     with localcontext(prec=60):
         for order, limit, price in zip(rule.orders, rule.limits, rule.price(ZcdpCost(0.1 + 0.2)), strict=True):
             share = order * Decimal("0.25") / 64
@@ -557,8 +561,8 @@ def test_a_repeated_loss_keeps_its_delta() -> None:
     assert Fraction(3, 100) <= Fraction(loss.delta) < Fraction(3, 100) * (1 + Fraction(1, 2**50))
     assert ApproximateLoss(0.1, 0.5).repeated(3).delta == 1.0
     with pytest.raises(ParameterError, match="cost must have a delta of 0"):
-        RenyiFilter.of(RELATION, 9.0, 0.1, [8]).price(loss)
-    assert ZcdpFilter.of(RELATION, 9.0, 0.1, None).price(loss)[1] == Decimal(repr(loss.delta))
+        RenyiFilter.of(RELATION, None, 9.0, 0.1, [8]).price(loss)
+    assert ZcdpFilter.of(RELATION, None, 9.0, 0.1, None).price(loss)[1] == Decimal(repr(loss.delta))
 
 
 def test_reports_of_protocols_are_paid_for(memory_path: Path) -> None:
@@ -570,7 +574,9 @@ def test_reports_of_protocols_are_paid_for(memory_path: Path) -> None:
 
 def test_a_pure_budget_says_what_gaussian_noise_needs(memory_path: Path) -> None:
     ledger = Ledger(memory_path / "ledger", epsilon=1.0)
-    with pytest.raises(BudgetExceeded, match="; Gaussian noise needs a budget with a delta, or of rho; ask for less"):
+    with pytest.raises(
+        BudgetExceeded, match=r"; what has a delta, .* needs a budget with one, or of rho; ask for less"
+    ):
         ledger.spend(Gaussian(epsilon=0.5, delta=1e-6))
 
 

@@ -22,6 +22,8 @@ import dpnoise
 from dpnoise import BudgetExceeded, DiscreteLaplace, Laplace, ParameterError, PrivacyCost, hazmat
 from dpnoise._files import is_locked, unlock
 from dpnoise.accounting import Ledger, LedgerError
+from dpnoise.accounting._filters import SequentialFilter
+from dpnoise.accounting._ledger_file import LedgerFile
 
 
 @pytest.fixture
@@ -353,9 +355,18 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 
 def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    for version in (3, 5):
+    for version in (4, 6):
         edit(path, f"PRAGMA user_version = {version}")
-        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 4 only: see with the dpnoise")
+        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 5 only: see with the dpnoise")
+
+
+def test_a_ledger_whose_terms_name_no_person_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = json.loads(SequentialFilter.of("add/remove", None, 1.0, 0.0).terms)
+    assert terms.pop("person", "") is None
+    with monkeypatch.context() as before:
+        before.setattr("dpnoise.accounting._ledger_file._VERSION", 4)
+        LedgerFile(path, terms=json.dumps(terms))
+    refused(path, "is a ledger of version 4, and this dpnoise reads version 5 only")
 
 
 @pytest.mark.parametrize(
@@ -373,6 +384,7 @@ def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
         "INSERT INTO entries VALUES (4, '2026-01-01T00:00:00', '', '', '0 0', '0.3 0')",
         "UPDATE budget SET terms = replace(terms, '1.0', '9.0')",
         "UPDATE budget SET terms = replace(terms, 'add/remove', 'substitute')",
+        "UPDATE budget SET terms = replace(terms, 'null', '\"user\"')",
         "UPDATE budget SET terms = '{}'",
         "UPDATE budget SET spends = 2",
         "UPDATE budget SET spends = 0",

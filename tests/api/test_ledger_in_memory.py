@@ -31,7 +31,7 @@ def test_it_is_as_one_with_a_file(memory_path: Path, monkeypatch: pytest.MonkeyP
         each.spend(Gaussian(rho=0.001) if "delta" not in budget else Laplace(epsilon=0.125))
         with pytest.raises(BudgetExceeded):
             each.spend(PrivacyCost(9.0))
-    for name in ("budget", "spent", "remaining", "relation", "odometer"):
+    for name in ("budget", "spent", "remaining", "relation", "person", "odometer"):
         assert getattr(ledger, name) == getattr(other, name)
     facts = [[(e.number, e.label, e.mechanism, e.cost, e.total) for e in each.entries()] for each in (ledger, other)]
     assert facts[0] == facts[1]

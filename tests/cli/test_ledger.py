@@ -9,6 +9,7 @@ from cli.shared import Run
 
 from dpnoise import Gaussian, Laplace, PrivacyCost
 from dpnoise.accounting import Ledger
+from dpnoise.cli.payment import Purse
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_table(run: Run, path: Path) -> None:
     assert second[4:] == ["0.2", "1e-06", "0.3", "1e-06"]
     assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in lines
     assert "delta: 1e-06 of 1e-05 spent, 9e-06 remains" in lines
-    assert "neighbours by add/remove" in lines
+    assert lines[-2:] == ["neighbours by add/remove", "privacy of: rows"]
 
 
 def test_one_spend(run: Run, memory_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_json(run: Run, path: Path) -> None:
     record = run("ledger", path, "--json").json
     assert record["command"] == "ledger"
     assert record["path"] == str(path)
-    assert record["relation"] == "add/remove"
+    assert (record["relation"], record["person"]) == ("add/remove", None)
     assert record["budget"] == {"epsilon": 1.0, "delta": 1e-5}
     assert record["spent"] == {"epsilon": 0.3, "delta": 1e-6}
     assert record["remaining"] == {"epsilon": 0.7, "delta": 9e-6}
@@ -72,6 +73,30 @@ def test_ledgers_are_made(run: Run, memory_path: Path, options: list[object], bu
     before = new.read_bytes()
     run("ledger", new, *options)
     assert new.read_bytes() == before
+
+
+def test_a_ledger_for_persons_pays_for_nothing_else(
+    run: Run, refuse: Callable[..., str], memory_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(memory_path)
+    Path("visits.csv").write_text("user,stay\n7,1.5\n7,2.5\n", encoding="ascii")
+    assert "\nprivacy of: persons (user \\x1b)\n" in run("ledger", "new", "--epsilon", 1, "--person", "user \x1b").out
+    record = run("ledger", "new", "--json").json
+    assert (record["relation"], record["person"]) == ("add/remove", "user \x1b")
+    assert record["spent"] == {"epsilon": 0.0, "delta": 0.0}
+    Purse("new").spend(PrivacyCost(0.25, 0.0, "add/remove", "user \x1b"), "visits")
+    assert Purse("other", rho=1.0, person="user").person == "user"
+    message = refuse(
+        "release", "visits.csv", "--query", "count", "--column", "user", "--epsilon", 0.5, "--ledger", "new"
+    )
+    assert (
+        message == "'new' is a ledger for persons (user \\x1b), not for rows: ask with --person user \\x1b and --rows"
+    )
+    assert run("ledger", "new", "--json").json["spent"]["epsilon"] == 0.25
+    assert "is a ledger for the persons of" in refuse("ledger", "new", "--person", "customer")
+    message = refuse("ledger", "third", "--epsilon", 1, "--person", "user", "--relation", "substitute")
+    assert "relation must be \"add/remove\" with person='user'" in message
+    assert not Path("third").exists()
 
 
 def test_every_measure_is_shown(run: Run, memory_path: Path) -> None:

@@ -20,9 +20,9 @@ from dpnoise.mechanisms import Mechanism
 
 RELATION: Any = "add/remove"
 RULES: list[Filter[Any]] = [
-    SequentialFilter.of(RELATION, 99.0, 0.1),
-    ZcdpFilter.of(RELATION, 99.0, 0.1, None),
-    RenyiFilter.of(RELATION, 99.0, 0.1, [2, 8]),
+    SequentialFilter.of(RELATION, None, 99.0, 0.1),
+    ZcdpFilter.of(RELATION, None, 99.0, 0.1, None),
+    RenyiFilter.of(RELATION, None, 99.0, 0.1, [2, 8]),
 ]
 BUDGETS: list[Any] = [
     {"epsilon": 99.0, "delta": 0.1},
@@ -81,7 +81,8 @@ def test_changed_numbers_are_checked_again(number: float) -> None:
 
 
 def of_two_costs(by_cost: PrivacyCost, by_loss: Any) -> Any:
-    members = {"cost": by_cost, "relation": None, "_loss": lambda self: by_loss, "_taken": None, "release": None}
+    unit = {"relation": None, "person": None}
+    members = {"cost": by_cost, **unit, "_loss": lambda self: by_loss, "_taken": None, "release": None}
     return type("Two", (), members)()
 
 

@@ -12,7 +12,16 @@ import numpy as np
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer, real_down, real_up
 from dpnoise._types import Integer, Number
-from dpnoise.accounting._cost import PrivacyCost, check_same_relation, decimal_of, exact_product, exact_sum, precise, up
+from dpnoise.accounting._cost import (
+    PrivacyCost,
+    check_neighbours,
+    decimal_of,
+    exact_product,
+    exact_sum,
+    precise,
+    unit_of,
+    up,
+)
 from dpnoise.accounting._losses import (
     LARGEST_DIVERGENCE,
     SMALLEST_RATE,
@@ -23,7 +32,7 @@ from dpnoise.accounting._losses import (
     dp_accounting,
     loss_of,
 )
-from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.sensitivity import Relation, check_person, check_relation
 
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
@@ -37,8 +46,11 @@ class Accountant:
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
-        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person. All composed costs
-        must have this relation.
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person, without ``person``.
+        All composed costs must have this relation.
+    person : str, optional
+        The name of the column that says whose a row is: neighbours then differ by all rows of one person, who is added
+        or removed. By default each row is a person of its own. All composed costs must be for the same persons.
 
     Attributes
     ----------
@@ -74,16 +86,24 @@ class Accountant:
     4.69
     """
 
-    __slots__ = ("_composed", "_counts", "_method", "_relation")
+    __slots__ = ("_composed", "_counts", "_method", "_person", "_relation")
 
     LARGEST_DIVERGENCE: ClassVar[float] = LARGEST_DIVERGENCE
 
-    def __init__(self, *, method: Literal["pld", "rdp"] = "pld", relation: Relation = "add/remove") -> None:
+    def __init__(
+        self,
+        *,
+        method: Literal["pld", "rdp"] = "pld",
+        relation: Relation = "add/remove",
+        person: str | None = None,
+    ) -> None:
         check_relation(relation)
+        check_person(person, relation)
         check_word(method, "method", "pld", "rdp")
         dp_accounting()
         self._method: Literal["pld", "rdp"] = method
         self._relation = relation
+        self._person = person
         self._counts: Counter[PrivacyLoss] = Counter()
         self._composed: Any = None
 
@@ -91,6 +111,11 @@ class Accountant:
     def relation(self) -> Relation:
         """The neighbouring relation."""
         return self._relation
+
+    @property
+    def person(self) -> str | None:
+        """The name of the column that says whose a row is; None if each row is a person of its own."""
+        return self._person
 
     def compose(
         self, mechanism: Mechanism | PrivacyCost | PrivacyLoss, count: Integer = 1, *, sample_rate: Number = 1.0
@@ -106,15 +131,15 @@ class Accountant:
         sample_rate : float, default 1.0
             The probability of each person to be in the sample, if each release is from its own secret Poisson
             subsample; from 2**-1022 to 1. Neighbours then differ by one person who is added or removed, and the
-            sensitivity must hold for these.
+            sensitivity must hold for these. All rows of a person are in the sample, or none.
 
         Raises
         ------
         ParameterError
             For "pld", when a release may reveal a loss above 200, or all releases together have a divergence of order 2
             above `LARGEST_DIVERGENCE`; or when the noise has so few steps and so large a sensitivity that no bound on
-            its distribution is known; or when the mechanism is for another neighbouring relation, or is to be sampled
-            under "substitute".
+            its distribution is known; or when the mechanism is for another neighbouring relation or other persons, or
+            is to be sampled under "substitute".
         """
         times = integer(count, "count", range(1, 2**53))
         rate = real_up(sample_rate, "sample_rate")
@@ -122,7 +147,7 @@ class Accountant:
             raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
         found = _charged(mechanism)
         loss: PrivacyLoss = loss_of(found)
-        check_same_relation("mechanism", found.relation, self._relation, "accountant")
+        check_neighbours("mechanism", found, self._relation, self._person, "accountant")
         if rate < 1:
             if self._relation == "substitute":
                 raise ParameterError(
@@ -246,12 +271,14 @@ class Accountant:
 
     def __copy__(self) -> Accountant:
         """Return an accountant of the same releases, to which others can be added than to this one."""
-        made = type(self)(method=self._method, relation=self._relation)
+        made = type(self)(method=self._method, relation=self._relation, person=self._person)
         made._counts, made._composed = self._counts.copy(), self._composed
         return made
 
     def __repr__(self) -> str:
-        return f"<Accountant by {self._method!r} of {self._counts.total()} releases, neighbours by {self._relation!r}>"
+        persons = "" if self._person is None else f" of {unit_of(self._person)}"
+        releases = f"{self._counts.total()} releases, neighbours by {self._relation!r}{persons}"
+        return f"<Accountant by {self._method!r} of {releases}>"
 
 
 def _rdp() -> Any:

@@ -9,7 +9,7 @@ from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, integer, real_down, real_up
 from dpnoise._types import Integer, Number
-from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_same_relation, exact_product, precise
+from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_neighbours, exact_product, precise
 from dpnoise.sensitivity import Relation
 
 
@@ -58,7 +58,7 @@ def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
             delta = above(growth * Decimal(cost.delta)) if people > 1 else cost.delta
     if delta >= 1:
         raise ParameterError(f"size must be smaller for {cost}, got {people}: delta would be 1 or more")
-    return PrivacyCost(at_least(total), delta, cost.relation)
+    return PrivacyCost(at_least(total), delta, cost.relation, cost.person)
 
 
 def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> PrivacyCost:
@@ -72,7 +72,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> Pr
         The cost of the release to a person in the sample, for neighbours that differ by one person who is added or
         removed.
     sample_rate : float
-        The probability of each person to be in the sample, from 0 to 1.
+        The probability of each person to be in the sample, with all rows, from 0 to 1.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: Integer,
         return _amplified(cost, Decimal(chosen) / people, "substitute")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ShuffledCost(PrivacyCost):
     """The cost of shuffled reports, with the bound that gave its epsilon: the smallest one that holds.
 
@@ -149,6 +149,8 @@ class ShuffledCost(PrivacyCost):
         The probability with which the bound may fail, from 0 up to, but not including, 1.
     relation : str
         The neighbouring relation, ``"substitute"`` for shuffled reports: one person has another value.
+    person : None
+        Each report is a person of its own.
     bound : str
         ``"blanket"``, the part that a protocol's reports on all values have in common, from its exact probabilities;
         ``"binary"``, that of every randomiser of one of two values; ``"clones"``, that of every randomiser; or
@@ -204,7 +206,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
     >>> round(amplify_by_shuffling(PrivacyCost(1.0), n=10**4, delta=1e-6).epsilon, 3)
     0.053
     """
-    check_same_relation("cost", check_cost(cost, "cost").relation, "substitute", "shuffled reports")
+    check_neighbours("cost", check_cost(cost, "cost"), "substitute", None, "shuffled reports")
     if not 0 < cost.epsilon <= 32:
         raise ParameterError(f"cost must have an epsilon above 0 and at most 32, got {cost.epsilon!r}")
     if cost.delta:
@@ -215,9 +217,10 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
 
 
 def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
-    check_same_relation("cost", check_cost(cost, "cost").relation, relation, "sample")
+    check_neighbours("cost", check_cost(cost, "cost"), relation, cost.person, "sample")
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is negligible
         epsilon = cost.epsilon
-    return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * Decimal(cost.delta)), cost.delta), relation)
+    delta = min(above(share * Decimal(cost.delta)), cost.delta)
+    return PrivacyCost(min(epsilon, cost.epsilon), delta, relation, cost.person)

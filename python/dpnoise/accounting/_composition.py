@@ -13,7 +13,7 @@ from dpnoise.accounting._cost import (
     PrivacyCost,
     above,
     check_cost,
-    common_relation,
+    common_neighbours,
     decimal_of,
     exact_product,
     exact_sum,
@@ -69,7 +69,8 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Parameters
     ----------
     costs : iterable of PrivacyCost
-        The cost of the release from each part, for one neighbouring relation; at least one.
+        The cost of the release from each part, for one neighbouring relation; at least one. All rows of a person of a
+        cost with a ``person`` are in one part.
 
     Returns
     -------
@@ -90,11 +91,12 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     all_costs = _checked(costs)
     if not all_costs:
         raise ParameterError("costs must have at least one element, got none")
-    relation = common_relation(all_costs) or "add/remove"
+    found, person = common_neighbours(all_costs)
+    relation = found or "add/remove"
     changed = 1 if relation == "add/remove" else 2
     epsilons = sorted(decimal_of(cost.epsilon) for cost in all_costs)
     deltas = sorted(decimal_of(cost.delta) for cost in all_costs)
-    return PrivacyCost(up(exact_sum(epsilons[-changed:])), up(exact_sum(deltas[-changed:])), relation)
+    return PrivacyCost(up(exact_sum(epsilons[-changed:])), up(exact_sum(deltas[-changed:])), relation, person)
 
 
 def compose_advanced(
@@ -162,9 +164,9 @@ def compose_advanced(
     with precise():
         if delta is not None:
             target = PrivacyCost(0.0, real_down(delta, "delta"))
-            return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta, cost.relation)
+            return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta, cost.relation, cost.person)
         target = PrivacyCost(real_down(epsilon, "epsilon"))
-        return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation)
+        return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation, cost.person)
 
 
 def _checked(costs: Iterable[PrivacyCost]) -> list[PrivacyCost]:

@@ -20,7 +20,7 @@ from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
 from dpnoise._types import Number
-from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.sensitivity import Relation, check_person, check_relation
 
 _EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])
 """Room for every sum of fewer than 10**400 floats, from 1e-340 to 1e309: an inexact one would raise."""
@@ -81,7 +81,7 @@ def above(approximate: Decimal) -> float:
 
 
 class Cost(Record):
-    """The base class of costs: dataclasses of amounts and a relation."""
+    """The base class of costs: dataclasses of amounts, and of the relation and the person that they are for."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class Cost(Record):
 
     def amounts(self) -> str:
         """Show the amounts as they are given to the class."""
-        return ", ".join(f"{name}={value}" for name, value in vars(self).items() if name != "relation")
+        return ", ".join(f"{name}={value}" for name, value in vars(self).items() if name not in ("relation", "person"))
 
     def _repr_html_(self) -> str:
         # Exact numbers, since a rounded cost might be one below it.
@@ -101,8 +101,9 @@ class Cost(Record):
 
     def __repr__(self) -> str:
         """Show the call that makes this cost."""
-        relation = vars(self)["relation"]
-        return f"{type(self).__name__}({self.amounts()}{'' if relation is None else f', relation={relation!r}'})"
+        given = ((name, value) for name, value in vars(self).items() if value is not None)
+        shown = (f"{name}={repr(value) if isinstance(value, str) else value}" for name, value in given)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +120,10 @@ class PrivacyCost(Cost):
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
         replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
         relations do not add up.
+    person : str, optional
+        The name of the column that says whose a row is: neighbours then differ by all rows of one person, who is added
+        or removed, and ``relation`` is `"add/remove"`. By default each row is a person of its own. Costs for rows and
+        for persons do not add up.
 
     Notes
     -----
@@ -126,7 +131,7 @@ class PrivacyCost(Cost):
 
     ``cost + other``, and ``sum`` of an iterable of costs, is the cost of releases from the same data: the sums of the
     epsilons and of the deltas, as by `compose_sequential`, which rounds once where ``sum`` rounds each time. Costs of
-    different relations, and costs whose deltas add up to 1, raise a `ParameterError`.
+    different relations or persons, and costs whose deltas add up to 1, raise a `ParameterError`.
 
     Examples
     --------
@@ -140,10 +145,13 @@ class PrivacyCost(Cost):
     epsilon: float
     delta: float = 0.0
     relation: Relation | None = None
+    person: str | None = None
 
     if TYPE_CHECKING:  # what it keeps is a float
 
-        def __init__(self, epsilon: Number, delta: Number = 0.0, relation: Relation | None = None) -> None: ...
+        def __init__(
+            self, epsilon: Number, delta: Number = 0.0, relation: Relation | None = None, person: str | None = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Check the ranges of epsilon and delta."""
@@ -172,6 +180,10 @@ class ZcdpCost(Cost):
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
         replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
         relations do not add up.
+    person : str, optional
+        The name of the column that says whose a row is: neighbours then differ by all rows of one person, who is added
+        or removed, and ``relation`` is `"add/remove"`. By default each row is a person of its own. Costs for rows and
+        for persons do not add up.
 
     References
     ----------
@@ -182,10 +194,13 @@ class ZcdpCost(Cost):
     rho: float
     delta: float = 0.0
     relation: Relation | None = None
+    person: str | None = None
 
     if TYPE_CHECKING:  # what it keeps is a float
 
-        def __init__(self, rho: Number, delta: Number = 0.0, relation: Relation | None = None) -> None: ...
+        def __init__(
+            self, rho: Number, delta: Number = 0.0, relation: Relation | None = None, person: str | None = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Check the ranges of rho and delta."""
@@ -205,6 +220,10 @@ class RenyiCost(Cost):
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
         replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
         relations do not add up.
+    person : str, optional
+        The name of the column that says whose a row is: neighbours then differ by all rows of one person, who is added
+        or removed, and ``relation`` is `"add/remove"`. By default each row is a person of its own. Costs for rows and
+        for persons do not add up.
 
     References
     ----------
@@ -213,6 +232,7 @@ class RenyiCost(Cost):
 
     divergences: Mapping[int, float]
     relation: Relation | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
         """Check the orders and the divergences."""
@@ -222,16 +242,15 @@ class RenyiCost(Cost):
         for order, value in sorted(self.divergences.items()):
             name = f"divergences[{order!r}]"
             checked[integer(order, "divergences: an order", range(2, 2**53))] = finite(value, name)
-        if self.relation is not None:
-            check_relation(self.relation)
+        _check_neighbours(self)
         object.__setattr__(self, "divergences", MappingProxyType(checked))
 
     def __hash__(self) -> int:
-        return hash((tuple(self.divergences.items()), self.relation))
+        return hash((tuple(self.divergences.items()), self.relation, self.person))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the divergences as a dict: what protects them from changes cannot be pickled."""
-        return type(self), (dict(self.divergences), self.relation)
+        return type(self), (dict(self.divergences), self.relation, self.person)
 
 
 def finite(value: Number, name: str, read: Callable[[Any, str], float] = real_up) -> float:
@@ -246,10 +265,15 @@ def _check(cost: PrivacyCost | ZcdpCost, name: str) -> None:
     amount, delta = finite(getattr(cost, name), name), real_up(cost.delta, "delta")
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
-    if cost.relation is not None:
-        check_relation(cost.relation)
+    _check_neighbours(cost)
     object.__setattr__(cost, name, amount)
     object.__setattr__(cost, "delta", delta)
+
+
+def _check_neighbours(cost: PrivacyCost | ZcdpCost | RenyiCost) -> None:
+    if cost.relation is not None:
+        check_relation(cost.relation)
+    check_person(cost.person, cost.relation)
 
 
 def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
@@ -261,24 +285,40 @@ def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
 def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:
     epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in costs))
     delta = up(exact_sum(decimal_of(cost.delta) for cost in costs))
-    return PrivacyCost(epsilon, delta, common_relation(costs))
+    return PrivacyCost(epsilon, delta, *common_neighbours(costs))
 
 
-def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
-    """Return the common relation of costs, or None if all of them leave it open; refuse a mixture of both relations."""
-    found = {cost.relation for cost in costs} - {None}
-    if len(found) > 1:
+def common_neighbours(costs: Iterable[PrivacyCost]) -> tuple[Relation | None, str | None]:
+    """Return the relation and the person that costs have in common, None where all leave it open; refuse a mixture."""
+    found = {(cost.relation, cost.person) for cost in costs if cost.relation is not None}
+    if len({relation for relation, _ in found}) > 1:
         raise ParameterError(
             'costs must be for one neighbouring relation, got "add/remove" and "substitute": give the queries the same '
             "relation="
         )
-    return found.pop() if found else None
+    if len(found) > 1:
+        mixture = " and ".join(sorted(unit_of(person) for _, person in found))
+        raise ParameterError(f"costs must be all for rows or for the same persons, got {mixture}: ask with one person=")
+    return found.pop() if found else (None, None)
 
 
-def check_same_relation(what: str, relation: Relation | None, expected: Relation, owner: str) -> None:
-    """Refuse a cost whose relation is not the relation of a ledger or accountant."""
-    if relation not in (None, expected):
+def check_neighbours(what: str, given: Any, relation: Relation, person: str | None, owner: str) -> None:
+    """Refuse what is for another relation or other persons than a ledger or accountant.
+
+    A sensitivity that the caller has stated goes with all of them.
+    """
+    if given.relation not in (None, relation):
         raise ParameterError(
-            f'{what} must be for the neighbouring relation of the {owner}, "{expected}", got "{relation}": '
+            f'{what} must be for the neighbouring relation of the {owner}, "{relation}", got "{given.relation}": '
             "a replaced row is one removed and one added"
         )
+    if given.person != person and (given.relation, given.person) != (None, None):
+        ask = "a Table without person" if person is None else f"Table(..., person={person!r}, rows=...)"
+        raise ParameterError(
+            f"{what} must be for {unit_of(person)}, as the {owner} is, got one for {unit_of(given.person)}: ask by "
+            f"{ask}, or make the {owner} with person={given.person!r}"
+        )
+
+
+def unit_of(person: str | None) -> str:
+    return "rows" if person is None else f"the persons of {person!r}"

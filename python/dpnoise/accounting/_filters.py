@@ -63,6 +63,7 @@ class Filter(ABC, Generic[AnyCost]):
     """A rule that grants releases while their total stays within a budget; the amounts are decimal numbers in text."""
 
     relation: Relation
+    person: str | None
     budget: tuple[str, ...]
 
     kind: ClassVar[str]
@@ -112,9 +113,9 @@ class SequentialFilter(Filter[PrivacyCost]):
     names = ("epsilon", "delta")
 
     @classmethod
-    def of(cls, relation: Relation, epsilon: Number, delta: Number) -> SequentialFilter:
+    def of(cls, relation: Relation, person: str | None, epsilon: Number, delta: Number) -> SequentialFilter:
         budget = PrivacyCost(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
-        return cls(relation, _texts(budget.epsilon, budget.delta))
+        return cls(relation, person, _texts(budget.epsilon, budget.delta))
 
     def price(self, cost: Guarantee) -> Amounts:
         found: Any = loss_of(cost)
@@ -129,7 +130,7 @@ class SequentialFilter(Filter[PrivacyCost]):
 
     def cost(self, amounts: Sequence[float]) -> PrivacyCost:
         epsilon, delta = amounts
-        return PrivacyCost(epsilon, delta, self.relation)
+        return PrivacyCost(epsilon, delta, self.relation, self.person)
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
         return self.cost([up(totals[0]), up(self.limits[1])])
@@ -146,16 +147,18 @@ class ZcdpFilter(Filter[ZcdpCost]):
     names = ("rho", "delta")
 
     @classmethod
-    def of(cls, relation: Relation, rho: Number, delta: Number, odometer_delta: Number | None) -> ZcdpFilter:
+    def of(
+        cls, relation: Relation, person: str | None, rho: Number, delta: Number, odometer_delta: Number | None
+    ) -> ZcdpFilter:
         budget = ZcdpCost(_positive(rho, "rho"), real_down(delta, "delta"))
         if odometer_delta is None:
-            return cls(relation, _texts(budget.rho, budget.delta), None, ())
+            return cls(relation, person, _texts(budget.rho, budget.delta), None, ())
         failure = real_down(odometer_delta, "odometer_delta")
         if not 0 < failure < 1 or up(exact_sum(map(decimal_of, (failure, budget.delta)))) >= 1:
             raise ParameterError(f"odometer_delta must be above 0 and below 1 - delta, got {failure!r}")
         best = math.sqrt(-math.log(failure)) / math.sqrt(budget.rho)
         rates = _texts(*(factor * best for factor in _RATES))
-        return cls(relation, _texts(budget.rho, budget.delta), repr(failure), rates)
+        return cls(relation, person, _texts(budget.rho, budget.delta), repr(failure), rates)
 
     def price(self, cost: Guarantee) -> Amounts:
         found: Any = _stated(cost) or loss_of(cost)
@@ -168,7 +171,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
 
     def cost(self, amounts: Sequence[float]) -> ZcdpCost:
         rho, delta = amounts
-        return ZcdpCost(rho, delta, self.relation)
+        return ZcdpCost(rho, delta, self.relation, self.person)
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
         if self.odometer_delta is None:
@@ -177,7 +180,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
             bounds = [((1 + rate) * totals[0], rate) for rate in map(Decimal, self.rates)]
             failure = Decimal(self.odometer_delta)
             epsilon = 0.0 if not totals[0] else above(_at_any_time(bounds, failure))
-            return PrivacyCost(epsilon, up(failure + self.limits[1]), self.relation)
+            return PrivacyCost(epsilon, up(failure + self.limits[1]), self.relation, self.person)
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,9 @@ class RenyiFilter(Filter[RenyiCost]):
     kind = "renyi"
 
     @classmethod
-    def of(cls, relation: Relation, epsilon: Number, delta: Number, orders: Iterable[Integer]) -> RenyiFilter:
+    def of(
+        cls, relation: Relation, person: str | None, epsilon: Number, delta: Number, orders: Iterable[Integer]
+    ) -> RenyiFilter:
         chosen = tuple(sorted({integer(order, "orders", _ORDERS) for order in items_of(orders, "orders", "integers")}))
         if not 1 <= len(chosen) <= _MOST_ORDERS:
             raise ParameterError(f"orders must be from 1 to {_MOST_ORDERS} different integers, got {len(chosen)}")
@@ -208,7 +213,7 @@ class RenyiFilter(Filter[RenyiCost]):
                         f"has so small a divergence of this order"
                     )
                 budget.append(repr(math.nextafter(down(room), 0.0)))
-        return cls(relation, tuple(budget), repr(target), repr(failure), chosen)
+        return cls(relation, person, tuple(budget), repr(target), repr(failure), chosen)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,13 +248,13 @@ class RenyiFilter(Filter[RenyiCost]):
         return tuple(map(_exact, divergences))
 
     def cost(self, amounts: Sequence[float]) -> RenyiCost:
-        return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation)
+        return RenyiCost(dict(zip(self.orders, amounts, strict=True)), self.relation, self.person)
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
         with precise(QUICK):
             bounds = [(total, Decimal(order - 1)) for total, order in zip(totals, self.orders, strict=True)]
             epsilon = 0.0 if not any(totals) else above(_at_any_time(bounds, Decimal(self.delta)))
-            return PrivacyCost(epsilon, float(self.delta), self.relation)
+            return PrivacyCost(epsilon, float(self.delta), self.relation, self.person)
 
 
 _FILTERS: Final[dict[str, type[Filter[Any]]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -22,10 +22,11 @@ from dpnoise.accounting._cost import (
     PrivacyCost,
     RenyiCost,
     ZcdpCost,
-    check_same_relation,
+    check_neighbours,
     down,
     exact_difference,
     exact_sum,
+    unit_of,
     up,
 )
 from dpnoise.accounting._filters import (
@@ -42,7 +43,7 @@ from dpnoise.accounting._filters import (
 from dpnoise.accounting._ledger_file import LedgerFile, Row, State
 from dpnoise.accounting._ledger_memory import IN_MEMORY, MemoryLedger
 from dpnoise.accounting._losses import Mechanism
-from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.sensitivity import Relation, check_person, check_relation
 
 # Silent until the program configures logging. No line may show data.
 _logger: Final = logging.getLogger("dpnoise")
@@ -73,7 +74,7 @@ class BudgetExceeded(Error):
     def __str__(self) -> str:
         message = f"this would cost {self.cost.amounts()}, and what remains of the budget is {self.remaining.amounts()}"
         if isinstance(self.cost, PrivacyCost) and self.cost.delta and not self.remaining.delta:
-            message += "; Gaussian noise needs a budget with a delta, or of rho"
+            message += "; what has a delta, such as Gaussian noise or keys, needs a budget with one, or of rho"
         if self.path == Path(IN_MEMORY):
             return f"{message}; ask for less"
         return f"{message}; ask for less, or see by `dpnoise ledger {quote(str(self.path))}` what all runs have spent"
@@ -142,8 +143,12 @@ class Ledger(Generic[AnyCost]):
         chosen when the ledger is made.
     relation : str, optional
         Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
-        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person. By default
-        `"add/remove"` for a new ledger. A ledger keeps its relation, and grants only costs for it.
+        `"substitute"`: one row is replaced, and the number of rows is public. A row is a person, without ``person``.
+        By default `"add/remove"` for a new ledger. A ledger keeps its relation, and grants only costs for it.
+    person : str, optional
+        The name of the column that says whose a row is: neighbours then differ by all rows of one person, who is added
+        or removed. By default each row of a new ledger is a person of its own. A ledger keeps the name, and grants only
+        costs for these persons; it is recorded, so it must not be private.
 
     Attributes
     ----------
@@ -151,6 +156,8 @@ class Ledger(Generic[AnyCost]):
         The file; ``Path(":memory:")`` if there is none.
     relation : str
         The neighbouring relation.
+    person : str or None
+        The name of the column that says whose a row is; None if each row is a person of its own.
     budget : PrivacyCost, ZcdpCost or RenyiCost
         The budget that the ledger was made with, in its measure.
     spent : PrivacyCost, ZcdpCost or RenyiCost
@@ -162,9 +169,9 @@ class Ledger(Generic[AnyCost]):
     ------
     LedgerError
         When the file is no ledger, is damaged or incomplete, comes from another version, has several names (hard
-        links), or cannot be read, written or made; or when the ledger has another budget or relation. And when a
-        signal handler or finalizer uses a ledger in the middle of another use of one, or a forked process one in
-        memory. Nothing is spent from it then.
+        links), or cannot be read, written or made; or when the ledger has another budget or relation, or is for
+        other persons or for rows. And when a signal handler or finalizer uses a ledger in the middle of another use of
+        one, or a forked process one in memory. Nothing is spent from it then.
 
     Notes
     -----
@@ -221,6 +228,7 @@ class Ledger(Generic[AnyCost]):
         epsilon: Number | None = None,
         delta: Number | None = None,
         relation: Relation | None = None,
+        person: str | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -231,6 +239,7 @@ class Ledger(Generic[AnyCost]):
         delta: Number | None = None,
         odometer_delta: Number | None = None,
         relation: Relation | None = None,
+        person: str | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -241,6 +250,7 @@ class Ledger(Generic[AnyCost]):
         delta: Number,
         orders: Iterable[Integer],
         relation: Relation | None = None,
+        person: str | None = None,
     ) -> None: ...
     def __init__(
         self,
@@ -252,10 +262,12 @@ class Ledger(Generic[AnyCost]):
         orders: Iterable[Integer] | None = None,
         odometer_delta: Number | None = None,
         relation: Relation | None = None,
+        person: str | None = None,
     ) -> None:
         if relation is not None:
             check_relation(relation)
-        given = _filter_of(epsilon, delta, rho, orders, odometer_delta, relation or "add/remove")
+        check_person(person, relation or "add/remove")
+        given = _filter_of(epsilon, delta, rho, orders, odometer_delta, relation or "add/remove", person)
         if path == IN_MEMORY:
             if given is None:
                 raise ParameterError("epsilon or rho must be given for a ledger in memory, which is always a new one")
@@ -270,6 +282,8 @@ class Ledger(Generic[AnyCost]):
             raise LedgerError(f"{name!r} is a ledger with odometer_delta={kept}, not {odometer_delta!r}")
         if relation not in (None, found.relation):
             raise LedgerError(f'{name!r} is a ledger for neighbours by "{found.relation}", not "{relation}"')
+        if person not in (None, found.person):
+            raise LedgerError(f"{name!r} is a ledger for {unit_of(found.person)}, not {unit_of(person)}")
 
     @classmethod
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger[Any]:
@@ -301,6 +315,11 @@ class Ledger(Generic[AnyCost]):
     def relation(self) -> Relation:
         """Which data sets are neighbours."""
         return self._filter.relation
+
+    @property
+    def person(self) -> str | None:
+        """The name of the column that says whose a row is; None if each row is a person of its own."""
+        return self._filter.person
 
     @property
     def spent(self) -> AnyCost:
@@ -336,21 +355,22 @@ class Ledger(Generic[AnyCost]):
                 time=datetime.fromisoformat(time),
                 label=label,
                 mechanism=mechanism,
-                cost=self._cost(map(float, amounts.split())),
+                cost=self._cost(up(Decimal(amount)) for amount in amounts.split()),
                 total=self._cost(up(Decimal(total)) for total in totals.split()),
             )
             for number, time, label, mechanism, amounts, totals in rows
         ]
 
-    def spend(self, cost: Guarantee, label: str = "") -> None:
-        """Take a cost from the budget, before the release that it pays for.
+    def spend(self, cost: Guarantee | Sequence[Guarantee], label: str = "") -> None:
+        """Take a cost from the budget, before the release that it pays for; or several costs together, or none of them.
 
         Parameters
         ----------
-        cost : mechanism, PrivacyCost, ZcdpCost, RenyiCost or PrivacyLoss
-            The cost to spend, for the ledger's neighbouring relation; for a mechanism the cost of one release. It is
-            converted to the ledger's measure, exactly or rounded up. A ledger of epsilon takes what has an epsilon
-            and a delta; a ledger of rho that too, and a rho; a ledger of Rényi orders all but what has a delta.
+        cost : mechanism, PrivacyCost, ZcdpCost, RenyiCost or PrivacyLoss, or a list of those
+            The cost to spend, for the ledger's neighbouring relation and persons; for a mechanism the cost of one
+            release. It is converted to the ledger's measure, exactly or rounded up. A ledger of epsilon takes what has
+            an epsilon and a delta; a ledger of rho that too, and a rho; a ledger of Rényi orders all but what has a
+            delta.
         label : str, default ""
             A name for the release. It is recorded, so it must not be private.
 
@@ -362,20 +382,28 @@ class Ledger(Generic[AnyCost]):
             When the ledger is read-only, damaged, gone, or locked by another program for a minute, or the disk is full.
             Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
         TypeError, ParameterError
-            When the cost is for another relation, cannot be converted to the ledger's measure, or is none. The total of
-            an `Accountant` is none, as it holds only for releases that are fixed beforehand. And when
-            ``DPNOISE_GENERATOR`` or ``DPNOISE_INSTRUCTION_SET`` names none of this CPU.
+            When the cost is for another relation or other persons, cannot be converted to the ledger's measure, or is
+            none. The total of an `Accountant` is none, as it holds only for releases that are fixed beforehand. And
+            when ``DPNOISE_GENERATOR`` or ``DPNOISE_INSTRUCTION_SET`` names none of this CPU.
         RandomnessError
             When the CPU's AES is broken.
         """
+        amounts, row_after = self._plan(cost, label)
+        _native.generator()  # nothing is spent where nothing can be drawn
+        self._file.append(row_after)
+        # Not within the transaction: a handler may take its time.
+        _logger.info("%r: spent %s for %r", str(self.path), self._filter.text(amounts), label)
+
+    def _plan(self, cost: Guarantee | Sequence[Guarantee], label: str) -> tuple[Amounts, Callable[[State], Row]]:
+        """Return the amounts of a cost, and what gives the row of the spend or raises that the budget is exceeded."""
         check_text(label, "label")
-        priced = checked_cost(cost)
-        check_same_relation("cost", priced.relation, self.relation, "ledger")
-        amounts = self._filter.price(priced)
+        costs = list(cost) if isinstance(cost, list | tuple) else [cost]
+        if not costs:
+            raise ParameterError("cost must be a cost or several, got an empty list")
+        amounts = tuple(map(exact_sum, zip(*map(self._price, costs), strict=True)))
         if not all(amount.is_finite() and amount >= 0 for amount in amounts):  # of a subclass of the caller's
             raise ParameterError(f"cost must be zero or more and finite, got {', '.join(map(str, amounts))}")
-        mechanism = "" if isinstance(cost, Cost) else repr(cost)
-        _native.generator()  # nothing is spent where nothing can be drawn
+        mechanism = ", ".join(repr(one) for one in costs if not isinstance(one, Cost))
 
         def row_after(state: State) -> Row:
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
@@ -385,9 +413,12 @@ class Ledger(Generic[AnyCost]):
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             return now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))
 
-        self._file.append(row_after)
-        # Not within the transaction: a handler may take its time.
-        _logger.info("%r: spent %s for %r", str(self.path), self._filter.text(amounts), label)
+        return amounts, row_after
+
+    def _price(self, cost: Any) -> Amounts:
+        priced = checked_cost(cost)
+        check_neighbours("cost", priced, self.relation, self.person, "ledger")
+        return self._filter.price(priced)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
         """Pay for a release, and then return the result of ``mechanism.release(x)``.
@@ -406,7 +437,8 @@ class Ledger(Generic[AnyCost]):
         mechanism : Mechanism
             A mechanism or query of dpnoise, whose method ``release`` takes one value or array.
         x : object
-            The data, as the mechanism's ``release`` takes them.
+            The data, as the mechanism's ``release`` takes them; for `queries.PerPerson` a pair of the column and the
+            persons.
         label : str, default ""
             A name for the release. It is recorded, so it must not be private.
 
@@ -444,7 +476,8 @@ class Ledger(Generic[AnyCost]):
         columns = ("number", "time (UTC)", "label", "mechanism", *names, *(f"total {name}" for name in names))
         shown = list(map(_cells, rows))
         entries = {name: [cells[i] for cells in shown] for i, name in enumerate(columns)}
-        return html_table(f"{self!r}, {self.relation}", summary) + html_table("spends", entries)
+        unit = "row" if self.person is None else f"person: {self.person}"
+        return html_table(f"{self!r}, {self.relation}, {unit}", summary) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""
@@ -475,6 +508,7 @@ def _filter_of(
     orders: Iterable[Integer] | None,
     odometer_delta: Number | None,
     relation: Relation,
+    person: str | None,
 ) -> Filter[Any] | None:
     """Return the filter of the budget that was given, if one was."""
     if epsilon is not None and rho is not None:
@@ -485,11 +519,11 @@ def _filter_of(
         raise ParameterError("epsilon and delta must be given together with orders")
     allowed = 0.0 if delta is None else delta
     if rho is not None:
-        return ZcdpFilter.of(relation, rho, allowed, odometer_delta)
+        return ZcdpFilter.of(relation, person, rho, allowed, odometer_delta)
     if epsilon is None:
         if delta is not None:
             raise ParameterError("epsilon or rho must be given together with delta")
         return None
     if orders is not None:
-        return RenyiFilter.of(relation, epsilon, allowed, orders)
-    return SequentialFilter.of(relation, epsilon, allowed)
+        return RenyiFilter.of(relation, person, epsilon, allowed, orders)
+    return SequentialFilter.of(relation, person, epsilon, allowed)

@@ -43,7 +43,7 @@ from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, checked_path, is_locked, unlock
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
-_VERSION: Final = 4
+_VERSION: Final = 5
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _PATIENCE: Final = 0.02  # seconds of it that SQLite waits for other programs, while no signal is answered
 _PAUSE: Final = 0.002  # seconds; all who wait look equally often, so that none waits much longer than the others
@@ -77,7 +77,7 @@ class State:
     """A ledger after so many spends."""
 
     terms: str
-    """The filter, the budget and the neighbouring relation."""
+    """The filter, the budget, the neighbouring relation and the person."""
     spends: int
     totals: str
     """Decimal numbers, separated by spaces; empty before the first spend."""

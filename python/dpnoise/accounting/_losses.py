@@ -96,6 +96,11 @@ class PrivacyLoss(ABC):
         return "add/remove" if getattr(self, "sample_rate", 1.0) < 1 else None
 
     @property
+    def person(self) -> None:
+        """None: a loss is that of rows, or of a sensitivity that the caller has stated."""
+        return None
+
+    @property
     def span(self) -> float:
         """The range of losses that a privacy-loss distribution has to cover."""
         return self.epsilon
@@ -522,6 +527,10 @@ class Mechanism(Protocol):
         """The neighbouring relation; None for the relation of the given sensitivity."""
 
     @property
+    def person(self) -> str | None:
+        """The column that says whose a row is; None if each row is a person of its own."""
+
+    @property
     def cost(self) -> PrivacyCost:
         """The cost of a release."""
 
@@ -558,6 +567,12 @@ def charged(given: Any, name: str) -> Any:
             raise ParameterError(
                 f"{name} must be a mechanism of one cost, got {type(given).__name__} with {cost.amounts()} by its cost "
                 f"and epsilon={loss.epsilon!r}, delta={loss.delta!r} by its privacy loss"
+            )
+        stated = (None, None) if cost is None else (cost.relation, cost.person)
+        if stated not in ((None, None), (given.relation, given.person)):
+            raise ParameterError(
+                f"{name} must be a mechanism of one relation and person, got {type(given).__name__} with "
+                f"relation={given.relation!r}, person={given.person!r} and the cost {cost!r}"
             )
         return given
     if not isinstance(cost := getattr(given, "cost", None), PrivacyCost):

@@ -34,6 +34,10 @@ def ledger(
         float | None, typer.Option(metavar="NUMBER", help="With --rho: the probability that the odometer may fail.")
     ] = None,
     relation: RelationIfGiven = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column that says whose a row is; a row is a person if not given."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a ledger and show it: every spend, the total, and the remaining budget.
@@ -47,7 +51,8 @@ def ledger(
     time at once, except with the probability that is shown with it. Spends with a delta count with their epsilon or
     rho.
     """
-    budget = {"epsilon": epsilon, "rho": rho, "delta": delta, "odometer_delta": odometer_delta, "relation": relation}
+    neighbours = {"relation": relation, "person": person}
+    budget = {"epsilon": epsilon, "rho": rho, "delta": delta, "odometer_delta": odometer_delta, **neighbours}
     given: dict[str, Any] = {name: value for name, value in budget.items() if value is not None}
     if orders is not None:
         given["orders"] = _whole(orders)
@@ -70,7 +75,7 @@ def ledger(
             }
             for entry in entries
         ]
-        about: dict[str, Any] = {"command": "ledger", "path": str(path), "relation": opened.relation}
+        about = {"command": "ledger", "path": str(path), "relation": opened.relation, "person": opened.person}
         amounts = {name: _amounts(cost) for name, cost in budgets.items()}
         print(to_json({**about, **amounts, "odometer": odometer and _amounts(odometer), "entries": rows}))
         return
@@ -95,6 +100,7 @@ def ledger(
     if odometer is not None:
         say(f"odometer: epsilon {odometer.epsilon:.6g} so far, except with a probability of {odometer.delta!r}")
     say(f"neighbours by {opened.relation}")
+    say(f"privacy of: {'rows' if opened.person is None else f'persons ({opened.person})'}")
 
 
 def _whole(orders: str) -> list[int]:
@@ -106,6 +112,6 @@ def _whole(orders: str) -> list[int]:
 
 def _amounts(cost: Any) -> dict[str, float]:
     """Return the amounts of a cost by name."""
-    values = {name: value for name, value in vars(cost).items() if name != "relation"}
+    values = {name: value for name, value in vars(cost).items() if name not in ("relation", "person")}
     orders = values.pop("divergences", {})
     return {**values, **{f"order_{order}": divergence for order, divergence in orders.items()}}

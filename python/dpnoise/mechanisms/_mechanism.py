@@ -65,6 +65,11 @@ class Mechanism:
         return None
 
     @property
+    def person(self) -> str | None:
+        """The name of the column that says whose a row is, whose persons are protected; None: each row is a person."""
+        return None
+
+    @property
     def cost(self) -> PrivacyCost:
         """The cost of a release.
 
@@ -79,7 +84,7 @@ class Mechanism:
                 f"(say {type(self).__name__}(..., delta=...), see dpnoise.accounting.zcdp_epsilon, or spend it from a "
                 f"Ledger(..., rho=...))"
             )
-        return PrivacyCost(self.epsilon, self.delta, self.relation)
+        return PrivacyCost(self.epsilon, self.delta, self.relation, self.person)
 
     def error(self, level: Number = 0.95) -> float:
         """Bound the error of a release, or say why it cannot be bounded beforehand.
