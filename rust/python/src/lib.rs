@@ -12,6 +12,7 @@
 //! | `objects` | columns of Python objects |
 //! | `selection` | the mechanisms that choose or compare |
 //! | `partitions` | partition selection |
+//! | `persons` | the rows of each person |
 //! | `distances`, `stability` | distances to instability, and their test |
 //! | `bootstrap` | votes of random subsets |
 //! | `sgd` | clipped gradients, and their noise |
@@ -36,6 +37,7 @@ mod memo;
 mod numbers;
 mod objects;
 mod partitions;
+mod persons;
 mod runtime;
 mod samplers;
 mod selection;
@@ -52,6 +54,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     objects::register(module)?;
     selection::register(module)?;
     partitions::register(module)?;
+    persons::register(module)?;
     distances::register(module)?;
     stability::register(module)?;
     bootstrap::register(module)?;

@@ -18,7 +18,7 @@ pub enum Reason {
     Tail,
     /// `samplers/alias.md`: a digit has the entry that stands for the rest with a probability of at most 2^-56.
     Rest,
-    /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
+    /// `samplers/bernoulli.md`, `mechanisms/persons.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
     /// `samplers/selection.md`: more than the fixed number of attempts or bits is needed with a probability below
     /// 2^-57.

@@ -68,6 +68,14 @@ pub(super) fn checks() -> Vec<Check> {
             row[value / 8] |= 1 << (value % 8);
             black_box(row);
         }),
+        ("rows that are kept written one after the other", || {
+            let (mut kept, mut next) = ([0; 4], 0);
+            for (row, coin) in secret(&[1usize, 0, 1]).into_iter().enumerate() {
+                kept[next] = row;
+                next += coin;
+            }
+            black_box(kept);
+        }),
         ("a row of bits that is read up to its second bit", || {
             let mut found = 0;
             black_box(secret(&[0u8, 1, 0, 1]).iter().position(|byte| {

@@ -2,6 +2,7 @@
 
 use dpnoise_core::mechanisms::{
     DiscreteLaplace, Laplace, Law, Moment, Noise, NoiseBuffer, NoiseInfo, StabilityHistogram, Sum, TruncatedGeometric,
+    keep_rows_with_vartime,
 };
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
@@ -138,6 +139,10 @@ fn of_some() -> Vec<Check> {
             let singles: Vec<f32> = column().iter().map(|&x| x as f32).collect();
             sum.release(&singles, 1).unwrap();
             sum.release(&secret(&[i64::MIN, -1, 0, 1, 2, 3, i64::MAX].repeat(200)), 1).unwrap();
+        }),
+        ("which rows of each person are kept", || {
+            let codes = [0, 1, -1, 0, 0, 1, 2, 0, -1, 0, 1].repeat(400);
+            assert_secret(&keep_rows_with_vartime(&codes, 3, 2, &mut SeededRng::new(1).unwrap()).unwrap());
         }),
         ("discrete Laplace mechanism, a count", || {
             let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));
