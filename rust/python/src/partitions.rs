@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, Noise, NoiseBuffer, Reals};
 use dpnoise_core::params::{Epsilon, Relation};
 use numpy::PyArray1;
@@ -80,11 +81,16 @@ pub(crate) struct StabilityHistogram(mechanisms::StabilityHistogram);
 #[pymethods]
 impl StabilityHistogram {
     #[new]
-    #[pyo3(signature = (*, epsilon, delta, relation))]
-    fn new(epsilon: &Bound<'_, PyAny>, delta: &Bound<'_, PyAny>, relation: &str) -> PyResult<Self> {
+    #[pyo3(signature = (*, epsilon, delta, relation, rows=1))]
+    fn new(epsilon: &Bound<'_, PyAny>, delta: &Bound<'_, PyAny>, relation: &str, rows: u64) -> PyResult<Self> {
         let (epsilon, delta) = (real_down(epsilon, "epsilon")?, real_down(delta, "delta")?);
-        let relation = Relation::from_name(relation).map_err(to_py)?;
-        mechanisms::StabilityHistogram::new(epsilon, delta, relation).map(Self).map_err(to_py)
+        match Relation::from_name(relation).map_err(to_py)? {
+            Relation::AddRemove => mechanisms::StabilityHistogram::of_persons(epsilon, delta, rows),
+            relation if rows == 1 => mechanisms::StabilityHistogram::new(epsilon, delta, relation),
+            Relation::Substitute => Err(Error::parameter("rows", rows, "1 under \"substitute\"")),
+        }
+        .map(Self)
+        .map_err(to_py)
     }
 
     #[getter]

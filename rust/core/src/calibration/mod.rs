@@ -17,7 +17,7 @@ use root::{PRECISIONS, least_argument};
 pub(crate) use curves::{continuous, discrete, smaller, vector};
 pub use sample_and_threshold::SampleAndThreshold;
 pub(crate) use shuffling::Blanket;
-pub(crate) use tail::tail_threshold;
+pub(crate) use tail::{persons_threshold, tail_threshold};
 
 /// The allowed sigmas, in sensitivities.
 const RATIOS: [f64; 2] = [1.0 / (1u64 << 40) as f64, (1u64 << 60) as f64];

@@ -9,7 +9,7 @@ use dpnoise_kernels::memory::room;
 use rand_core::TryCryptoRng;
 
 use super::DiscreteLaplace;
-use crate::calibration::tail_threshold;
+use crate::calibration::{persons_threshold, tail_threshold};
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Relation};
 use crate::rng::{Wiped, wiped_on_error};
@@ -54,6 +54,20 @@ impl StabilityHistogram {
         Ok(Self { noise, delta, threshold })
     }
 
+    /// The histogram that spends `epsilon` and `delta` where neighbours differ by a person with up to `rows` rows, which is added
+    /// or removed. For one row it is that of [`Relation::AddRemove`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for 0 rows, for an epsilon that [`DiscreteLaplace`] does not take with this sensitivity, or a delta
+    /// that is not between 0 and 1.
+    pub fn of_persons(epsilon: f64, delta: f64, rows: u64) -> Result<Self, Error> {
+        if rows == 0 {
+            return Err(Error::parameter("rows", rows, "a positive integer"));
+        }
+        let (noise, delta) = (DiscreteLaplace::new(epsilon, rows)?, Delta::new(delta)?);
+        Ok(Self { noise, delta, threshold: persons_threshold(Epsilon::new(epsilon)?, rows, delta) })
+    }
+
     /// The mechanism of the counts, which has epsilon, the scale of the noise and its error.
     #[must_use]
     pub fn noise(&self) -> &DiscreteLaplace {
@@ -66,8 +80,8 @@ impl StabilityHistogram {
         self.delta.get()
     }
 
-    /// The smallest noisy count that is released: the least that the noisy count of a single row reaches with a probability of
-    /// at most delta.
+    /// The smallest noisy count that is released: the least that the noisy counts of values that nobody else has reach with a
+    /// probability of at most delta.
     #[must_use]
     pub fn threshold(&self) -> i64 {
         self.threshold
@@ -152,6 +166,7 @@ impl StabilityHistogram {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Guarantee;
     use super::*;
     use crate::rng::{ScriptedRng, SeededRng};
 
@@ -177,6 +192,23 @@ mod tests {
                 assert_eq!(histogram.threshold(), expected, "{delta} {relation:?}");
             }
         }
+    }
+
+    #[test]
+    fn one_row_of_a_person_is_a_row() {
+        for delta in [0.74, 0.26, 1e-9] {
+            let of_rows = StabilityHistogram::new(1.0, delta, Relation::AddRemove).unwrap();
+            let of_persons = StabilityHistogram::of_persons(1.0, delta, 1).unwrap();
+            assert_eq!(of_persons.threshold(), of_rows.threshold());
+            assert_eq!(of_persons.noise().sensitivity(), 1);
+        }
+        let of_persons = StabilityHistogram::of_persons(8.0, 1e-9, 5).unwrap();
+        assert_eq!((of_persons.threshold(), of_persons.delta()), (18, 1e-9));
+        let Guarantee { epsilon, .. } = of_persons.noise().guarantee();
+        assert_eq!((epsilon, of_persons.noise().scale()), (Some(8.0), 0.625));
+        let refused = |epsilon, rows| StabilityHistogram::of_persons(epsilon, 0.1, rows).unwrap_err().to_string();
+        assert_eq!(refused(1.0, 0), "rows must be a positive integer, got 0");
+        assert!(refused(1e-12, 5).starts_with("epsilon must be such that"));
     }
 
     #[test]
