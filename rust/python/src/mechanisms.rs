@@ -322,8 +322,18 @@ impl Moment {
         self.0.error(rows, real(level, "level")?).map_err(to_py)
     }
 
+    fn error_of_release(&self, rows: i64, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.error_of_release(rows, real(level, "level")?).map_err(to_py)
+    }
+
+    /// The answer and, where the number of rows is private, the noisy one.
     #[pyo3(signature = (values, threads, rng=None))]
-    fn release(&self, values: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+    fn release(
+        &self,
+        values: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(f64, Option<i64>)> {
         let threads = threads.get();
         of_column(
             values,

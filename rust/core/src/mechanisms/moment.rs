@@ -17,8 +17,10 @@ use crate::rng::SecureRng;
 ///
 /// ```
 /// use dpnoise_core::{mechanisms::Moment, params::Relation};
-/// let age = Moment::mean((0.0, 100.0), 1.0, Relation::AddRemove)?.release(&[23.0, 45.0, f64::NAN, 31.0], 1)?;
-/// assert!((0.0..=100.0).contains(&age));
+/// let age = Moment::mean((0.0, 100.0), 1.0, Relation::AddRemove)?;
+/// let (mean, rows) = age.release(&[23.0, 45.0, f64::NAN, 31.0], 1)?;
+/// let error = age.error_of_release(rows.unwrap(), 0.95)?;
+/// assert!((0.0..=100.0).contains(&mean) && error > 0.0);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -100,16 +102,30 @@ impl Moment {
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1).
     pub fn error(&self, rows: u64, level: f64) -> Result<f64, Error> {
+        self.bound(level, |counted| (rows as f64, rows as f64 - counted))
+    }
+
+    /// A bound on the error of an answer that was released with this number of `rows`, noisy under [`Relation::AddRemove`] and
+    /// else the true one: as [`Moment::error`], but it follows from what is released alone.
+    ///
+    /// # Errors
+    /// As for [`Moment::error`].
+    pub fn error_of_release(&self, rows: i64, level: f64) -> Result<f64, Error> {
+        self.bound(level, |counted| (rows as f64 + counted, rows as f64))
+    }
+
+    /// A bound on the error, given the largest number of values and the smallest noisy one for an error of that number.
+    fn bound(&self, level: f64, numbers: impl Fn(f64) -> (f64, f64)) -> Result<f64, Error> {
         check_level(level)?;
         let parts = 1 + u8::from(self.squares.is_some()) + u8::from(self.count.is_some());
         let each = 1.0 - (1.0 - level) / f64::from(parts);
-        let rows = rows as f64;
         let counted = self.count.as_ref().map_or(Ok(0.0), |count| count.error(each, 1))?;
+        let (rows, divisor) = numbers(counted);
         // The sum is off by a, the count by c: (s + a) / (n + c) - s / n is (a - c s / n) / (n + c). What floats and the grid make
         // of a value, and of the answer, is less than 16 steps.
         let of = |sum: &Sum| -> Result<f64, Error> {
             let off = sum.error(each)? + 16.0 * rows * sum.granularity() + sum.range().bounds.1 * counted;
-            Ok(if counted < rows { off / (rows - counted) } else { f64::INFINITY })
+            Ok(if divisor > 0.0 { off / divisor } else { f64::INFINITY })
         };
         let mean = of(&self.distances)?;
         let (lower, upper) = self.bounds;
@@ -127,11 +143,13 @@ impl Moment {
     /// distance for a variance. A NaN is a missing value: under [`Relation::AddRemove`] it is left out, and under
     /// [`Relation::Substitute`] it counts as the middle of the bounds, with half of the largest squared distance.
     ///
+    /// Beside it stands, under [`Relation::AddRemove`], the noisy number of values, which the same epsilon pays for.
+    ///
     /// Each value is read once. The threads are those of [`Sum::release`].
     ///
     /// # Errors
     /// As for [`Sum::release`], and [`Error::Data`] without rows under [`Relation::Substitute`].
-    pub fn release<'a>(&self, values: impl Into<Column<'a>>, threads: usize) -> Result<f64, Error> {
+    pub fn release<'a>(&self, values: impl Into<Column<'a>>, threads: usize) -> Result<(f64, Option<i64>), Error> {
         self.release_with(values, threads, &mut SecureRng::new()?)
     }
 
@@ -144,7 +162,7 @@ impl Moment {
         values: impl Into<Column<'a>>,
         threads: usize,
         rng: &mut R,
-    ) -> Result<f64, Error> {
+    ) -> Result<(f64, Option<i64>), Error> {
         let values = values.into();
         if values.len() == 0 && self.count.is_none() {
             return Err(Error::data("column", "must have rows"));
@@ -155,20 +173,30 @@ impl Moment {
         let moments = kernel::Moments { distances, middle: self.middle, half: self.half, centre, squares };
         let threads = self.distances.threads(values.len(), threads);
         let totals = Totals::new(&moments, self.squares.is_some(), values, threads)?;
-        let mut rows = values.len() as f64;
+        let mut rows = None;
         if let Some(count) = &self.count {
             let mut present = [(values.len() as i64).wrapping_sub(totals.missing)];
             count.release_with(&mut present, rng)?;
-            rows = declassify(Reason::Answer, present[0]).max(1) as f64;
+            rows = Some(declassify(Reason::Answer, present[0]));
         }
-        let mut mean_of = |sum: &Sum, total: i128| -> Result<f64, Error> {
-            Ok(sum.release_sum(total.wrapping_add(sum.of_missing(totals.missing)), rng)? / rows)
-        };
-        let mean = mean_of(&self.distances, totals.distances)?;
-        Ok(match &self.squares {
+        let mut noisy =
+            |sum: &Sum, total: i128| sum.release_sum(total.wrapping_add(sum.of_missing(totals.missing)), rng);
+        let distances = noisy(&self.distances, totals.distances)?;
+        let squares = self.squares.as_ref().map(|sum| noisy(sum, totals.squares)).transpose()?;
+        Ok((self.answer(distances, squares, rows.unwrap_or(values.len() as i64)), rows))
+    }
+
+    /// The answer that follows from noisy sums and from the number of values.
+    fn answer(&self, distances: f64, squares: Option<f64>, rows: i64) -> f64 {
+        let rows = rows.max(1) as f64;
+        let mean = distances / rows;
+        match squares {
             None => (self.middle + mean).clamp(self.bounds.0, self.bounds.1),
-            Some(sum) => (mean_of(sum, totals.squares)? + centre - mean * mean).clamp(0.0, self.half * self.half),
-        })
+            Some(squares) => {
+                let largest = self.half * self.half;
+                (squares / rows + largest / 2.0 - mean * mean).clamp(0.0, largest)
+            }
+        }
     }
 }
 
@@ -222,7 +250,7 @@ mod tests {
             ] {
                 let moment = moment.unwrap();
                 for threads in [1, 3] {
-                    let released = moment.release_with(&column, threads, &mut SeededRng::new(1).unwrap()).unwrap();
+                    let (released, _) = moment.release_with(&column, threads, &mut SeededRng::new(1).unwrap()).unwrap();
                     let bound = moment.error(rows as u64, 1.0 - 1e-12).unwrap();
                     assert!((released - expected).abs() <= bound && bound < 1e-3, "{released} {expected}");
                 }
@@ -230,6 +258,70 @@ mod tests {
         }
         let substitute = Moment::mean((0.0, 1.0), 1.0, Relation::Substitute).unwrap();
         assert_eq!(substitute.release(&[0.0; 0], 1).unwrap_err().to_string(), "column must have rows");
+    }
+
+    /// For every error of the count within its bound, and the largest errors of the sums and none, in exact fractions. The bound is
+    /// nearly reached; one that takes the noisy count for the true one is exceeded: the control.
+    #[test]
+    fn errors_of_releases_are_bounded_by_what_is_released() {
+        let exact = |x: f64| BigRational::from_float(x).unwrap();
+        let (level, middle, half) = (0.9, 1.0, 4.0);
+        let bounds = (middle - half, middle + half);
+        let columns =
+            (1..=6).flat_map(|rows| (0..=rows).map(move |low| [vec![-half; low], vec![half; rows - low]].concat()));
+        let columns: Vec<Vec<f64>> = columns.chain([vec![0.0], vec![1.0, -half, 2.0]]).collect();
+        for (new, parts, share) in [(Moment::mean as fn(_, _, _) -> _, 2.0, 0.999), (Moment::variance, 3.0, 0.6)] {
+            let moment = new(bounds, 6.0, Relation::AddRemove).unwrap();
+            let each = 1.0 - (1.0 - level) / parts;
+            let counted = moment.count.as_ref().unwrap().error(each, 1).unwrap() as i64;
+            let distances = moment.distances.error(each).unwrap();
+            let squares = moment.squares.as_ref().map_or(0.0, |sum| sum.error(each).unwrap());
+            let mut exceeded = [false; 2];
+            for column in &columns {
+                let rows = column.len() as i64;
+                let mean_of = |f: &dyn Fn(f64) -> f64| {
+                    column.iter().map(|&x| exact(f(x))).sum::<BigRational>() / exact(rows as f64)
+                };
+                let (mean, square) = (mean_of(&|x| x), mean_of(&|x| x * x));
+                let truth = if parts == 2.0 { exact(middle) + mean } else { square - &mean * &mean };
+                let sum: f64 = column.iter().sum();
+                let of_squares: f64 = column.iter().map(|x| x * x - half * half / 2.0).sum();
+                for noisy in rows - counted..=rows + counted {
+                    let bound = moment.error_of_release(noisy, level).unwrap();
+                    for (a, b) in [-1.0, 0.0, 1.0].into_iter().flat_map(|a| [-1.0, 0.0, 1.0].map(|b| (a, b))) {
+                        let squares = moment.squares.as_ref().map(|_| of_squares + b * squares);
+                        let off = exact(moment.answer(sum + a * distances, squares, noisy)) - &truth;
+                        let off = off.clone().max(-off);
+                        assert!(off <= exact(bound), "{column:?} {noisy} {a} {b}");
+                        exceeded[0] |= off > exact(share * bound);
+                        exceeded[1] |= parts == 3.0 || noisy > 0 && off > exact(distances / noisy as f64);
+                    }
+                }
+            }
+            assert_eq!(exceeded, [true; 2]);
+        }
+    }
+
+    #[test]
+    fn the_noisy_number_of_values_is_released_where_the_true_one_is_private() {
+        let column = [1.0, 2.0, f64::NAN, 7.0, 5.0];
+        let seeded = || SeededRng::new(3).unwrap();
+        for new in [Moment::mean, Moment::variance] {
+            let moment = new((0.0, 8.0), 0.5, Relation::AddRemove).unwrap();
+            let mut count = [4];
+            moment.count.as_ref().unwrap().release_with(&mut count, &mut seeded()).unwrap();
+            assert_eq!(moment.release_with(&column, 1, &mut seeded()).unwrap().1, Some(count[0]));
+            let widest = moment.error_of_release(0, 0.9).unwrap();
+            assert_eq!(moment.error_of_release(i64::MIN, 0.9), Ok(widest));
+            assert!(moment.error_of_release(1 << 40, 0.9).unwrap() < widest);
+            // The bound for a true number is another one for each.
+            assert_ne!(moment.error(1000, 0.9), moment.error(1001, 0.9));
+            assert!(moment.error_of_release(5, 1.0).is_err());
+
+            let moment = new((0.0, 8.0), 0.5, Relation::Substitute).unwrap();
+            assert_eq!(moment.release_with(&column, 1, &mut seeded()).unwrap().1, None);
+            assert_eq!(moment.error_of_release(1000, 0.9), moment.error(1000, 0.9));
+        }
     }
 
     /// A processor may take a hundred times as long for subnormal numbers: the distance is rounded first, so that a square
