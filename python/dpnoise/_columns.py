@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ from dpnoise._types import Labels
 
 _COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or tensor"
 
-_MIXED: Final = "must be of texts, of numbers or of booleans, got"
+MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
 _KINDS: Final[dict[str, Any]] = {"texts": str, "bytes": bytes, "booleans": (bool, np.bool_), "numbers": numbers.Real}
 
@@ -55,6 +56,9 @@ _AS_FLOATS: Final = frozenset((int, float, bool, type(None), np.float64))
 
 _BUILT_IN: Final = frozenset((int, float, bool, str, bytes, Fraction))
 
+# A longer list of labels was hardly typed.
+_LISTED: Final = 20
+
 _HAS_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -63,10 +67,10 @@ def column_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
 
     It is read once. Texts and numbers of the caller's classes are built-in ones in what is returned.
     """
-    return _of_built_in(_array_of(column, name, missing=missing), column, name)[0]
+    return of_built_in(array_of_column(column, name, missing=missing), column, name)[0]
 
 
-def _array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
+def array_of_column(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     """Return a column as an array, with the caller's objects: only native code may look at them."""
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
@@ -93,8 +97,8 @@ def _array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     return array if is_whole and _HAS_GIL else objects(array.tolist())
 
 
-def _of_built_in(array: NDArray[Any], column: Any, name: str) -> tuple[NDArray[Any], set[type]]:
-    """Return `_array_of` a column, with built-in objects for those of the caller's classes, and the types it had."""
+def of_built_in(array: NDArray[Any], column: Any, name: str) -> tuple[NDArray[Any], set[type]]:
+    """Return an array of `array_of_column`, with built-in objects for those of the caller's classes, and all types."""
     if array.dtype.kind != "O":
         return array, set()
     kinds = kinds_of(array)
@@ -129,9 +133,9 @@ def kinds_of(array: NDArray[Any]) -> set[type]:
 
 
 def built_in(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[Any]:
-    """Return decimals, and texts and numbers of the caller's own classes, as built-in ones, each by itself."""
+    """Return decimals, UUIDs, and texts and numbers of the caller's own classes, as built-in ones, each by itself."""
     others = {kind for kind in kinds - _BUILT_IN if kind.__module__ != "numpy"}
-    own = {kind for kind in others if issubclass(kind, str | bytes | numbers.Real | Decimal)}
+    own = {kind for kind in others if kind is UUID or issubclass(kind, str | bytes | numbers.Real | Decimal)}
     if not own:
         return array
     read = (_built_in(item) if type(item) in own else item for item in array)
@@ -143,6 +147,8 @@ def built_in(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[Any]:
 def _built_in(item: Any) -> Any:
     if isinstance(item, Decimal):  # first: the other checks take longer than reading it
         return number_of(item)
+    if type(item) is UUID:
+        return str(item)
     if isinstance(item, numbers.Integral):
         return int(item)
     if isinstance(item, numbers.Rational):
@@ -153,22 +159,22 @@ def _built_in(item: Any) -> Any:
 def held_column(column: Any, name: str) -> Any:
     """Return what `column_of` and `counts` take as what gives the same whenever it is read."""
     # Objects are perhaps of the caller's classes.
-    is_held = is_foreign(type(column)) and not _is_of_objects(column)
+    is_held = is_foreign(type(column)) and not is_of_objects(column)
     return held(column, name) if is_held else column_of(column, name)
 
 
-def _is_of_objects(column: Any) -> bool:
+def is_of_objects(column: Any) -> bool:
     return library_of(type(column)) == "pandas" and str(getattr(column, "dtype", "")) == "object"
 
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
-    return _as_floats(*_of_built_in(_array_of(column, name), column, name), name)
+    return _as_floats(*of_built_in(array_of_column(column, name), column, name), name)
 
 
 def readable(column: Any, name: str = "column") -> NDArray[Any]:
     """Return a column of numbers for native code that reads each once: as it is, or a copy as of `floats`."""
-    array, kinds = _of_built_in(_array_of(column, name), column, name)
+    array, kinds = of_built_in(array_of_column(column, name), column, name)
     is_read = array.dtype in _READ and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
     return array if is_read else _as_floats(array, kinds, name)
 
@@ -192,18 +198,18 @@ def _as_floats(array: NDArray[Any], kinds: set[type], name: str) -> NDArray[np.f
         hint = (
             ": cast them to numbers, such as days; queries.Median, Quantile and Histogram take dates as bounds or edges"
         )
-    raise TypeError(f"{name} must be of real numbers, got {_described(array)}{hint}")
+    raise TypeError(f"{name} must be of real numbers, got {described(array)}{hint}")
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     """Say whether each row is neither false nor missing, independently of the other rows."""
     if (marked := read_by(partial(_marked_by_library, name=name), column, name)) is not None:
         return marked
-    array = _array_of(column, name)
+    array = array_of_column(column, name)
     if array.dtype.kind == "O":
         if (found := _native.present(array)) is not None:
             return found.view(np.bool_)
-        array, _ = _of_built_in(array, column, name)
+        array, _ = of_built_in(array, column, name)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
     if array.dtype.kind in "iuSU":
@@ -217,7 +223,7 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
 
 def _marked_by_library(column: Any, name: str) -> NDArray[np.bool_] | None:
     """Say which texts and categories are neither missing nor false, where their library has a mask or codes."""
-    library, column = _stored(column)
+    library, column = stored(column)
     dtype = str(getattr(column, "dtype", ""))
     if library == "pandas" and dtype == "category":
         column = getattr(column, "array", column)
@@ -230,7 +236,7 @@ def _marked_by_library(column: Any, name: str) -> NDArray[np.bool_] | None:
         types = require_pyarrow().types
         if types.is_dictionary(column.type):
             chunks = getattr(column, "chunks", [column])
-            marked = [_marked_by_codes(_codes_of(chunk), truths(chunk.dictionary, name)) for chunk in chunks]
+            marked = [_marked_by_codes(codes_of_arrow(chunk), truths(chunk.dictionary, name)) for chunk in chunks]
             return np.concatenate([np.empty(0, np.bool_), *marked])
         if any(is_text(column.type) for is_text in (types.is_string, types.is_large_string, types.is_string_view)):
             return np.asarray(column.is_valid().cast("uint8")).view(np.bool_)
@@ -243,7 +249,7 @@ def _marked_by_codes(codes: NDArray[Any], of_categories: NDArray[np.bool_]) -> N
     return marked if of_categories.all() else np.append(of_categories, False)[codes]
 
 
-def _codes_of(encoded: Any) -> NDArray[Any]:
+def codes_of_arrow(encoded: Any) -> NDArray[Any]:
     """Return the codes of an Arrow array with a dictionary, -1 for missing values."""
     codes = encoded.indices
     if codes.null_count:
@@ -279,7 +285,7 @@ def _counted(column: Any, name: str) -> dict[Any, int] | tuple[NDArray[Any], NDA
     present = read_by(partial(_counted_by_library, name=name), column, name)
     if present is None:
         # Missing values change no other object, and to drop them would take longer than to count.
-        array = _array_of(column, name, missing=_is_of_objects(column))
+        array = array_of_column(column, name, missing=is_of_objects(column))
         if array.dtype.kind in "biufSU":
             if array.dtype.kind == "f":
                 array = array[~np.isnan(array)]
@@ -287,25 +293,27 @@ def _counted(column: Any, name: str) -> dict[Any, int] | tuple[NDArray[Any], NDA
             if array.dtype != np.longdouble:
                 return values, times.astype(np.int64, copy=False)
             present = list(zip(values.tolist(), times.tolist(), strict=True))  # several may have one nearest double
-        elif array.dtype.kind == "O" and (texts := _native.count_texts(array)) is not None:
-            return dict(zip(*texts, strict=True))
+        elif array.dtype.kind == "O" and (coded := _native.code_texts(array)) is not None:
+            codes, texts = coded
+            times = np.bincount(codes + 1, minlength=len(texts) + 1)[1:]  # missing values have -1
+            return dict(zip(texts, times.tolist(), strict=True))
         else:
-            present = _counted_objects(_of_built_in(array, column, name)[0], name)
+            present = _counted_objects(of_built_in(array, column, name)[0], name)
     if present and common_kind(value for value, _ in present) is None:
         kinds = sorted({type(value).__name__ for value, _ in present})
-        raise TypeError(f"{name} {_MIXED} {' and '.join(kinds)}")
+        raise TypeError(f"{name} {MIXED} {' and '.join(kinds)}")
     return _total(present)
 
 
 def _counted_objects(array: NDArray[Any], name: str) -> list[tuple[Any, int]]:
     items = array.tolist() if array.dtype.kind == "O" else list(array)  # durations would become integers
-    if not all(map(_is_countable, set(map(type, items)))):  # others may hash and compare in their own way
-        raise TypeError(f"{name} {_MIXED} {_described(array)}")
+    if not all(map(is_countable, set(map(type, items)))):  # others may hash and compare in their own way
+        raise TypeError(f"{name} {MIXED} {described(array)}")
     found = Counter(zip(map(type, items), items, strict=True))
     return [(value, number) for (_, value), number in found.items() if not is_missing(value)]
 
 
-def _stored(column: Any) -> tuple[str, Any]:
+def stored(column: Any) -> tuple[str, Any]:
     """Return the library that stores a column, and the column there: pandas leaves some to Arrow."""
     library, dtype = library_of(type(column)), getattr(column, "dtype", None)
     if library == "pandas" and (hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"):
@@ -315,7 +323,7 @@ def _stored(column: Any) -> tuple[str, Any]:
 
 def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
     """Count categories and texts where the library of the column does so without a Python object for each row."""
-    library, column = _stored(column)
+    library, column = stored(column)
     dtype = str(getattr(column, "dtype", ""))
     if library == "pandas" and dtype == "category":
         column = getattr(column, "array", column)
@@ -327,7 +335,7 @@ def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
         types = require_pyarrow().types
         if types.is_dictionary(column.type) and types.is_string(column.type.value_type):
             chunks = getattr(column, "chunks", [column])
-            counted = (_counted_codes(_codes_of(chunk), chunk.dictionary.to_pylist()) for chunk in chunks)
+            counted = (_counted_codes(codes_of_arrow(chunk), chunk.dictionary.to_pylist()) for chunk in chunks)
             return list(chain.from_iterable(counted))
         decoded = arrow_column(column, name)
         if types.is_string(decoded.type) or types.is_large_string(decoded.type):
@@ -407,13 +415,13 @@ def is_real_type(kind: type) -> bool:
     return issubclass(kind, numbers.Real | np.bool_) and not issubclass(kind, np.timedelta64)
 
 
-def _is_countable(kind: type) -> bool:
+def is_countable(kind: type) -> bool:
     """Say whether items of a type are texts, numbers or booleans, or may be missing values."""
     missing = issubclass(kind, type(None) | np.datetime64) or kind.__name__ in ("NAType", "NaTType")
     return missing or issubclass(kind, str | bytes) or is_real_type(kind)
 
 
-def _described(array: NDArray[Any]) -> str:
+def described(array: NDArray[Any]) -> str:
     if array.dtype.kind != "O":
         return f"dtype {array.dtype.type.__name__}"  # without the length of the longest text
     return " and ".join(sorted({type(item).__name__ for item in array if not is_missing(item)}))
@@ -450,6 +458,28 @@ def labels_of(given: Labels, name: str) -> list[Any]:
     return list(given)
 
 
+def distinct_labels(given: Labels, name: str, *, none: bool = False) -> tuple[list[Any], list[Any]]:
+    """Return labels of one kind that differ as values of columns do: as they are given, and as `plain` makes them.
+
+    On request None is a label, too.
+    """
+    labels = labels_of(given, name)
+    read = list(map(plain, labels))
+    if common_kind(kinds := [one for one in read if one is not None or not none]) is None and kinds:
+        raise TypeError(f"{name} must be all texts, all numbers or all booleans: make texts of others")
+    times = Counter(read)
+    repeated = [label for label, one in zip(labels, read, strict=True) if times[one] > 1 or one != one]
+    if not kinds or repeated:
+        # What is no short list may be a private column.
+        got = "equal values"
+        if not repeated:
+            got = "None alone" if read else "none"
+        elif isinstance(given, list | tuple) and len(given) <= _LISTED:
+            got = f"several of {repeated[0]!r}"
+        raise ParameterError(f"{name} must be one or more values that differ, got {got}")
+    return labels, read
+
+
 def places_of_texts(values: Any, places: Mapping[Any, int], name: str) -> NDArray[np.int64]:
     """Return the place of each text of a list, an array or a column of any library; -1 for texts that have none.
 
@@ -473,7 +503,7 @@ def _places_in_pandas(values: Any, places: Mapping[Any, int], name: str) -> NDAr
             raise missing_values(name)
         found: NDArray[np.int64] = categories[column.codes]
         return found
-    library, column = _stored(values)
+    library, column = stored(values)
     return (_places_in_arrow if library == "pyarrow" else _places_of_items)(column, places, name)
 
 

@@ -27,6 +27,8 @@ impl<T: Copy + Default> Recent<T> {
 
 type Objects<'py> = PyReadonlyArray1<'py, Py<PyAny>>;
 
+type CodedTexts<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyList>);
+
 /// The types of the objects.
 #[pyfunction]
 fn kinds<'py>(py: Python<'py>, objects: Objects<'py>) -> PyResult<Bound<'py, PySet>> {
@@ -70,15 +72,18 @@ fn present<'py>(py: Python<'py>, objects: Objects<'py>) -> Option<Bound<'py, PyA
     Some(PyArray1::from_vec(py, found))
 }
 
-/// The texts of a column and how often each occurs, without `None` and NaN; `None` where there is an object of another type
-/// than `str` itself, or a text that UTF-8 cannot hold.
+/// The code of each text, from 0 on in the order of first rows, or -1 for `None` and NaN; and the texts in this order. `None`
+/// where there is an object of another type than `str` itself, or a text that UTF-8 cannot hold, or 2^31 rows.
 ///
 /// The hashes have a random key, since the texts may be a stranger's.
 #[pyfunction]
-fn count_texts<'py>(py: Python<'py>, objects: Objects<'py>) -> PyResult<Option<(Bound<'py, PyList>, Vec<u64>)>> {
+fn code_texts<'py>(py: Python<'py>, objects: Objects<'py>) -> PyResult<Option<CodedTexts<'py>>> {
     let objects = objects.as_array();
-    let (mut recent, mut numbers) = (Recent::<usize>::new(objects.len()), HashMap::new());
-    let (mut texts, mut counts) = (vec![], vec![]);
+    if i32::try_from(objects.len()).is_err() {
+        return Ok(None);
+    }
+    let (mut recent, mut known) = (Recent::<i32>::new(objects.len()), HashMap::new());
+    let (mut codes, mut texts) = (Vec::with_capacity(objects.len()), vec![]);
     for object in objects {
         let object = object.bind(py);
         let address = object.as_ptr() as usize;
@@ -86,26 +91,26 @@ fn count_texts<'py>(py: Python<'py>, objects: Objects<'py>) -> PyResult<Option<(
         if entry.0 != address {
             let Ok(text) = object.cast_exact::<PyString>() else {
                 if object.is_none() || object.cast_exact::<PyFloat>().is_ok_and(|float| float.value().is_nan()) {
+                    codes.push(-1);
                     continue;
                 }
                 return Ok(None);
             };
             let Ok(key) = text.to_str() else { return Ok(None) };
-            let number = *numbers.entry(key).or_insert_with(|| {
+            let code = *known.entry(key).or_insert_with(|| {
                 texts.push(text.clone());
-                counts.push(0u64);
-                counts.len() - 1
+                texts.len() as i32 - 1
             });
-            *entry = (address, number);
+            *entry = (address, code);
         }
-        counts[entry.1] += 1;
+        codes.push(entry.1);
     }
     // Making a list may run the garbage collector, and so any code: no object is used from here on but those held.
-    Ok(Some((PyList::new(py, texts)?, counts)))
+    Ok(Some((PyArray1::from_vec(py, codes), PyList::new(py, texts)?)))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
     module.add_function(wrap_pyfunction!(present, module)?)?;
-    module.add_function(wrap_pyfunction!(count_texts, module)?)
+    module.add_function(wrap_pyfunction!(code_texts, module)?)
 }
