@@ -59,11 +59,13 @@ CASES = [
     Case(queries.Sum(**BOUNDS), COLUMN),
     Case(queries.Mean(**BOUNDS), COLUMN, {"rows": 4}),
     Case(queries.Variance(**BOUNDS), COLUMN, {"rows": 4}),
+    Case(queries.StandardDeviation(**BOUNDS), COLUMN, {"rows": 4}),
     Case(queries.Median(**BOUNDS), COLUMN, None),
     Case(queries.Quantile(q=0.25, **BOUNDS), COLUMN, None),
     Case(queries.Quantiles(q=[0.75, 0.25], **BOUNDS), COLUMN, None),
     Case(queries.Histogram(epsilon=0.5, edges=[0, 3, 9]), COLUMN),
     Case(queries.StabilityHistogram(**GAUSSIAN), COLUMN),
+    Case(queries.PerPerson(queries.Sum(**BOUNDS), person="user", rows=2), (COLUMN, [7] * len(COLUMN))),
     Case(
         sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=9.0, expected_batch_size=4.0, delta=1e-6),
         np.ones((4, 2)),
@@ -103,7 +105,7 @@ def missing(mechanism: Any) -> list[str]:
         lacks.append("a relation that there is")
     if not isinstance(getattr(mechanism, "cost", None), PrivacyCost):
         return [*lacks, "a PrivacyCost"]
-    if mechanism.cost != PrivacyCost(mechanism.epsilon, mechanism.delta, mechanism.relation):
+    if mechanism.cost != PrivacyCost(mechanism.epsilon, mechanism.delta, mechanism.relation, mechanism.person):
         lacks.append("a cost of its epsilon, delta and relation")
     return lacks
 
@@ -156,11 +158,11 @@ def test_each_says_how_far_off_it_is_or_why_nobody_knows(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_ledgers_and_accountants_take_each(case: Case, memory_path: Path) -> None:
     relation = case.mechanism.relation or "add/remove"
-    ledger = Ledger(memory_path / "ledger", epsilon=100.0, delta=0.1, relation=relation)
+    ledger = Ledger(memory_path / "ledger", epsilon=100.0, delta=0.1, relation=relation, person=case.mechanism.person)
     ledger.spend(case.mechanism, "beforehand")
     assert (ledger.spent.epsilon, ledger.spent.delta) == (case.mechanism.epsilon, case.mechanism.delta)
     assert ledger.entries()[0].mechanism == repr(case.mechanism)
-    account = Accountant(method="rdp", relation=relation).compose(case.mechanism, 3)
+    account = Accountant(method="rdp", relation=relation, person=case.mechanism.person).compose(case.mechanism, 3)
     spent = account.epsilon(3 * case.mechanism.delta + 1e-9)
     assert 0 < spent <= 3 * case.mechanism.epsilon
 
@@ -170,11 +172,18 @@ def test_ledgers_and_accountants_take_each(case: Case, memory_path: Path) -> Non
 def test_ledgers_of_rho_and_of_orders_take_each(case: Case, memory_path: Path) -> None:
     """A rho bounds the divergences, and is no more than that of every mechanism of this epsilon."""
     mechanism, relation = case.mechanism, case.mechanism.relation or "add/remove"
-    concentrated = Ledger(memory_path / "rho", rho=1000.0, delta=0.1, relation=relation)
+    concentrated = Ledger(memory_path / "rho", rho=1000.0, delta=0.1, relation=relation, person=case.mechanism.person)
     concentrated.release(mechanism, case.x)
     spent = concentrated.spent
     assert 0 < spent.rho <= pure_zcdp_rho(mechanism.epsilon) * (1 + 1e-15)
-    by_orders = Ledger(memory_path / "orders", epsilon=1000.0, delta=0.1, orders=(2, 8, 64), relation=relation)
+    by_orders = Ledger(
+        memory_path / "orders",
+        epsilon=1000.0,
+        delta=0.1,
+        orders=(2, 8, 64),
+        relation=relation,
+        person=case.mechanism.person,
+    )
     if spent.delta:
         assert spent.delta == mechanism.delta
         with pytest.raises(ParameterError, match="cost must have a delta of 0 for a ledger of Rényi orders"):
@@ -189,7 +198,13 @@ def test_ledgers_of_rho_and_of_orders_take_each(case: Case, memory_path: Path) -
 @pytest.mark.filterwarnings("ignore:delta=")
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_a_ledger_pays_for_a_release_and_not_for_what_is_refused(case: Case, memory_path: Path) -> None:
-    ledger = Ledger(memory_path / "ledger", epsilon=100.0, delta=0.1, relation=case.mechanism.relation or "add/remove")
+    ledger = Ledger(
+        memory_path / "ledger",
+        epsilon=100.0,
+        delta=0.1,
+        relation=case.mechanism.relation or "add/remove",
+        person=case.mechanism.person,
+    )
     with pytest.raises((ParameterError, TypeError)):
         ledger.release(case.mechanism, object())
     assert ledger.entries() == []
@@ -210,5 +225,5 @@ def test_each_is_its_parameters(case: Case) -> None:
         assert not callable(value) or f"{name}={value.__name__}," in repr(mechanism), "a function is shown by its name"
     with pytest.raises((AttributeError, TypeError)):
         mechanism.epsilon = 9.0
-    with pytest.raises(TypeError, match=r"takes its parameters by name|positional argument"):
+    with pytest.raises(TypeError, match=r"by name|positional argument"):
         type(mechanism)(1.0, 2.0, 3.0)

@@ -8,6 +8,7 @@ import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
 from functools import partial
@@ -166,9 +167,10 @@ def neighbours(values: list[float], rows: int, relation: str) -> list[tuple[list
 def test_every_count_moves_by_its_sensitivity_at_most(relation: Any) -> None:
     values = [math.nan, 0.0, 0.5, 1.0, 2.0]
     histogram = Histogram(epsilon=1.0, edges=[0, 1, 2], relation=relation)
+    sure = Histogram(epsilon=SURE, edges=[0, 1, 2], relation=relation)
     worst = 0
     for column, neighbour in neighbours(values, 3, relation):
-        counts, others = histogram._count(np.array(column)), histogram._count(np.array(neighbour))
+        counts, others = sure.release(np.array(column)), sure.release(np.array(neighbour))
         worst = max(worst, int(np.abs(counts - others).sum()))
         assert moved(Count(epsilon=1.0, relation=relation), column, neighbour) <= sensitivity.count(relation)
     assert worst == sensitivity.histogram(relation) == histogram.scale
@@ -828,3 +830,13 @@ def test_quantiles_are_in_the_order_in_which_they_were_asked() -> None:
     assert high == again
     assert [low, middle, high] == pytest.approx([1000, 5000, 9000], abs=20)
     assert query.q == (0.9, 0.1, 0.5, 0.9)
+
+
+@pytest.mark.parametrize("variance", [0.0, 5e-324, 1e-9, 3.0, 99.0, 2500.0])
+@pytest.mark.parametrize("error", [0.0, 1e-12, 2.0, 50.0, 1e6])
+def test_the_error_of_a_root_holds_at_both_ends(monkeypatch: pytest.MonkeyPatch, variance: float, error: float) -> None:
+    monkeypatch.setattr(queries.Variance, "_released_with_error", lambda *_: (variance, error))
+    deviation = queries.StandardDeviation(bounds=(0, 100), epsilon=1.0)
+    answer, bound = deviation._released_with_error(np.empty(0), 0.95, None)
+    for true in (max(Decimal(0), Decimal(variance) - Decimal(error)), Decimal(variance) + Decimal(error)):
+        assert abs(Decimal(answer) - true.sqrt()) <= Decimal(bound)

@@ -34,6 +34,7 @@ PLAIN = {
     "StableMedian",
     "StableMode",
     "Count",
+    "PerPerson",
     "Sum",
     "Histogram",
     "StabilityHistogram",
@@ -42,9 +43,9 @@ PLAIN = {
 FEWER = 10_000
 SUBTLE = {"AboveThreshold", "Mean", "Quantile", "TopK"}  # these show their loss only to those who look twice as often
 RARE = {"SampleAndThreshold"}  # this shows its loss in a hundredth of the releases
-# A variance is one number made of two sums with half of epsilon each; a scale has two tests, and either one will do;
-# two quantiles are two choices with half of epsilon each.
-HALF = {"Quantiles", "Variance", "StableScale"}  # they lose half of epsilon at most
+# A variance, or its root, is one number made of two sums with half of epsilon each; a scale has two tests, and either
+# one will do; two quantiles are two choices with half of epsilon each.
+HALF = {"Quantiles", "StandardDeviation", "Variance", "StableScale"}  # they lose half of epsilon at most
 EPSILON = 1.0
 SURE = 1 - 1e-9
 

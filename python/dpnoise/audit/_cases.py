@@ -76,6 +76,10 @@ def _proposal(*, epsilon: float, delta: float) -> stability.ProposeTestRelease:
     )
 
 
+def _of_persons(*, epsilon: float) -> queries.PerPerson:
+    return queries.PerPerson(queries.Count(epsilon=epsilon), person="user", rows=3)
+
+
 def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
     return stability.SubsampleAndAggregate(
         f=lambda block: block[0], blocks=2, aggregate="noisy_max", candidates=["tea", "coffee"], epsilon=epsilon
@@ -139,7 +143,10 @@ CASES: Final = (
     Case("Count", queries.Count, [True], [True, True]),
     Case("Sum", partial(queries.Sum, bounds=(-1.0, 3.0)), [0.5], [0.5, 9.0]),
     Case("Mean", partial(queries.Mean, bounds=(0.0, 1.0)), [0.5], [0.5, 1.0]),
-    Case("Variance", partial(queries.Variance, bounds=(0.0, 1.0), relation="substitute"), [0.5, 0.5], [0.5, 1.0]),
+    *(
+        Case(kind.__name__, partial(kind, bounds=(0.0, 1.0), relation="substitute"), [0.5, 0.5], [0.5, 1.0])
+        for kind in (queries.Variance, queries.StandardDeviation)
+    ),
     Case("Histogram", partial(queries.Histogram, edges=[0, 1, 2], relation="substitute"), [0.5], [1.5]),
     Case("StabilityHistogram", partial(queries.StabilityHistogram, delta=0.01), 6 * ["a"], 7 * ["a"]),
     Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.5], [0.5, 1.0]),
@@ -155,6 +162,7 @@ CASES: Final = (
         [0.5],
         [0.0, 0.5],
     ),
+    Case("PerPerson", _of_persons, ([True], ["b"]), ([True] * 5, ["a", "b", "a", "a", "a"])),
     Case("StableValue", partial(stability.StableValue, delta=0.01), ("plum", 2), ("plum", 3)),
     *(
         Case(

@@ -54,6 +54,15 @@ class _OfRanks(Query, Generic[Released]):
         """The distance of candidates, in the values' unit."""
         return float(self._native.granularity)
 
+    def _check_level(self, level: float) -> None:
+        self._native.rank_error(level)
+
+    def _released_with_error(self, rows: NDArray[Any], level: float, rng: Rng) -> tuple[Any, None]:
+        return self._released(rows, None, rng), None
+
+    def _read(self, column: Any, name: str = "column") -> NDArray[Any]:
+        return read(column, self._clock, name)
+
     def _value(self, number: float) -> Released:
         return cast("Released", number if self._clock is None else self._clock.value(number))
 
@@ -184,7 +193,10 @@ class Quantile(_OfRanks[Released]):
         float, date, datetime or datetime64
             The chosen candidate, in the values' unit: of the type of the bounds if they are dates or times.
         """
-        return self._value(self._native.release(read(column, self._clock), rng))
+        return self._released(self._read(column), None, rng)
+
+    def _released(self, rows: NDArray[Any], threads: int | None, rng: Rng) -> Released:
+        return self._value(self._native.release(rows, rng))
 
     def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)
@@ -391,7 +403,11 @@ class Quantiles(_OfRanks[Released]):
             The chosen candidates, in the values' unit, in the order of ``q``: a list of dates or times if the bounds
             are such.
         """
-        found = self._native.release(read(column, self._clock), rng)
+        released: NDArray[np.float64] | list[Released] = self._released(self._read(column), None, rng)
+        return released
+
+    def _released(self, rows: NDArray[Any], threads: int | None, rng: Rng) -> Any:
+        found = self._native.release(rows, rng)
         return np.array(found) if self._clock is None else list(map(self._value, found))
 
     def _zcdp(self) -> ZcdpCost:

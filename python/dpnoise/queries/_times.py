@@ -121,9 +121,9 @@ def bounds_of(bounds: Any) -> tuple[tuple[float, float], Clock | None]:
     return check_bounds(given), clock
 
 
-def read(column: Any, clock: Clock | None) -> NDArray[Any]:
+def read(column: Any, clock: Clock | None, name: str) -> NDArray[Any]:
     """Return the numbers of a column, as parameters are counted, for native code that reads each once."""
-    return readable(column) if clock is None else clock.floats(column)
+    return readable(column, name) if clock is None else clock.floats(column, name)
 
 
 def _nanoseconds(item: Any) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnoise import _columns, _native, sensitivity
+from dpnoise._numbers import share_of
 from dpnoise._types import Number, Rng, Values
 from dpnoise.accounting import LaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms import DiscreteLaplace
@@ -66,9 +70,15 @@ class Count(CountingQuery):
         int
             The noisy number of rows.
         """
+        return self._released(self._read(column), None, rng)
+
+    def _read(self, column: Any, name: str = "column") -> NDArray[np.bool_]:
+        return _columns.truths(column, name)
+
+    def _released(self, rows: NDArray[np.bool_], threads: int | None, rng: Rng) -> int:
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.
-        return self._noise._native.release_count(_columns.truths(column).view(np.uint8), rng)
+        return self._noise._native.release_count(rows.view(np.uint8), rng)
 
 
 class Sum(Query):
@@ -161,7 +171,20 @@ class Sum(Query):
         float
             The noisy sum, in the values' unit.
         """
-        return self._native.release(_columns.readable(column), self._threads(threads), rng)
+        return self._released(self._read(column), threads, rng)
+
+    def _read(self, column: Any, name: str = "column") -> NDArray[Any]:
+        return _columns.readable(column, name)
+
+    def _released(self, rows: NDArray[Any], threads: int | None, rng: Rng) -> float:
+        return self._native.release(rows, self._threads(threads), rng)
+
+    def _of_rows(self, most: int) -> Sum:
+        share = share_of(self.epsilon, most)
+        finest = Sum(bounds=self.bounds, epsilon=share, relation=self._relation)
+        if self.granularity <= finest.granularity:
+            return finest
+        return Sum(bounds=self.bounds, epsilon=share, relation=self._relation, granularity=self.granularity)
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
