@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import fields
 from html import escape
+from importlib import import_module
 from numbers import Number, Rational, Real
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
@@ -38,15 +41,63 @@ class Record:
         return html_table(type(self).__name__, {"attribute": list(shown), "value": list(map(_alone, shown.values()))})
 
 
+class Tabular(Record):
+    """A result that is a table: printed and shown in notebooks as one, and converted to tables of other libraries."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> Any:
+        """Return a pyarrow.Table with one row for each value, and the columns that the class names."""
+        return _require("pyarrow").table(self._copied())
+
+    def to_pandas(self) -> Any:
+        """Return a pandas.DataFrame with the rows and columns of `to_arrow`."""
+        return _require("pandas").DataFrame(self._copied())
+
+    def to_polars(self) -> Any:
+        """Return a polars.DataFrame with the rows and columns of `to_arrow`."""
+        return _require("polars").DataFrame(self._copied())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Offer the table of `to_arrow` to any library with Arrow's PyCapsule interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @abstractmethod
+    def _columns(self) -> dict[str, Column]:
+        """Return the columns."""
+
+    def _errors(self) -> dict[str, Column]:
+        """Return the errors of those columns whose numbers are shown with the digits that their errors need."""
+        return {}
+
+    def _copied(self) -> dict[str, Column]:
+        """Return columns that the table may keep and change: columns of an estimate are read-only, and stay so."""
+        return {name: copy(column) for name, column in self._columns().items()}
+
+    def __repr__(self) -> str:
+        """Show the table; of more than 60 rows the first and the last five."""
+        return text_table(caption_of(self), self._columns(), self._errors())
+
+    def _repr_html_(self) -> str:
+        return html_table(caption_of(self), self._columns(), self._errors())
+
+
+def _require(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"this needs {package}: pip install {package}") from error
+
+
 def caption_of(record: Any) -> str:
     """Name the class of a dataclass and its attributes that are not arrays."""
     return f"{type(record).__name__}({', '.join(f'{name}={value!r}' for name, value in _scalars(record))})"
 
 
-def html_table(caption: str, columns: Mapping[str, Column]) -> str:
+def html_table(caption: str, columns: Mapping[str, Column], errors: Mapping[str, Column] | None = None) -> str:
     """Return a table whose first column names the rows; all texts are escaped."""
-    cells, numeric, size = _cells(columns)
-    head = "".join(_element("th", name, "col", right) for name, right in zip(columns, numeric, strict=True))
+    cells, numeric, size = _cells(columns, errors or {})
+    head = "".join(_element("th", one_line(name), "col", right) for name, right in zip(columns, numeric, strict=True))
     body = "".join(
         f"<tr>{_element('th', row[0], 'row', numeric[0])}"
         f"{''.join(_element('td', cell, '', right) for cell, right in zip(row[1:], numeric[1:], strict=True))}</tr>\n"
@@ -58,10 +109,10 @@ def html_table(caption: str, columns: Mapping[str, Column]) -> str:
     )
 
 
-def text_table(caption: str, columns: Mapping[str, Column]) -> str:
-    cells, numeric, size = _cells(columns)
+def text_table(caption: str, columns: Mapping[str, Column], errors: Mapping[str, Column] | None = None) -> str:
+    cells, numeric, size = _cells(columns, errors or {})
     aligned = []
-    for name, column, right in zip(columns, cells, numeric, strict=True):
+    for name, column, right in zip(map(one_line, columns), cells, numeric, strict=True):
         width = max(map(len, [name, *column]))
         aligned.append([cell.rjust(width) if right else cell.ljust(width) for cell in (name, *column)])
     lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
@@ -101,26 +152,61 @@ def _total(size: int) -> str:
     return f"{size:,} rows"
 
 
-def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], int]:
+def _cells(columns: Mapping[str, Column], errors: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], int]:
     """Return the columns as texts, cut in the middle, whether each holds numbers, and the number of rows."""
     size = len(next(iter(columns.values())))
-    shown = [
-        [*column[:_END_ROWS], *column[-_END_ROWS:]] if _is_cut(size) else list(column) for column in columns.values()
-    ]
-    cells = [_formatted(column) for column in shown]
-    if _is_cut(size):
-        for column in cells:
-            column.insert(_END_ROWS, "...")
-    return cells, [size > 0 and all(map(_is_number, column)) for column in shown], size
+    cells, numeric = [], []
+    for name, column in columns.items():
+        shown = _ends(column, size)
+        with_errors = name in errors
+        texts = _formatted(shown, _ends(errors[name], size) if with_errors else None)
+        cells.append([*texts[:_END_ROWS], "...", *texts[_END_ROWS:]] if _is_cut(size) else texts)
+        numeric.append(size > 0 and all(_is_number(value) or (with_errors and value is None) for value in shown))
+    return cells, numeric, size
 
 
-def _formatted(values: Sequence[Any]) -> list[str]:
-    """Return the texts of a column, whose floats have the same decimals."""
-    magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
-    largest = max(magnitudes, default=0.0)
+def _ends(column: Column, size: int) -> list[Any]:
+    return [*column[:_END_ROWS], *column[-_END_ROWS:]] if _is_cut(size) else list(column)
+
+
+def _formatted(values: Sequence[Any], errors: Sequence[float | None] | None = None) -> list[str]:
+    """Return the texts of a column: numbers with errors as `rounded` has them, and other floats with the same decimals.
+
+    Beside errors a missing value is an empty text.
+    """
+    pairs = list(zip(values, [None] * len(values) if errors is None else errors, strict=True))
+    alone = (abs(value) for value, error in pairs if _is_float(value) and not _sets_decimals(error))
+    largest = max(filter(math.isfinite, alone), default=0.0)
     decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
     pattern = f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
-    return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
+
+    def text(value: Any, error: float | None) -> str:
+        if value is None and errors is not None:
+            return ""
+        return rounded(value, error, pattern) if error is not None or _is_float(value) else one_line(value)
+
+    return [text(value, error) for value, error in pairs]
+
+
+def rounded(number: float | str, error: float | None, otherwise: str = ",.10g") -> str:
+    """Return a number with the decimals that two digits of its error need; without an error, in the format `otherwise`.
+
+    Whole numbers keep all their digits: an error of 10 or more needs no decimals, nor does one that is whole. A date is
+    a text and stays as it is.
+    """
+    if isinstance(number, str):
+        return number
+    if isinstance(number, int):
+        return f"{number:,}"
+    if error is None or not _sets_decimals(error):
+        return format(number, otherwise)
+    exponent = int(f"{error:.1e}".partition("e")[2])  # that of the rounded error: 9.96 is 10
+    decimals = 0 if error == round(error) else max(0, 1 - exponent)
+    return f"{number:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{number:,.10g}"
+
+
+def _sets_decimals(error: float | None) -> bool:
+    return error is not None and 0 < error < math.inf
 
 
 def _alone(value: Any) -> str:

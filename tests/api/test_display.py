@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnoise import Laplace, _display, audit, local
+from dpnoise import Laplace, Table, _display, audit, local, queries
 from dpnoise.accounting import Ledger, PrivacyCost, ShuffledCost
 from dpnoise.audit import attacks
 
@@ -127,6 +127,19 @@ def test_labels_are_text_and_no_markup() -> None:
     assert is_harmless(estimate_of(HOSTILE)._repr_html_())
 
 
+def test_a_release_has_a_harmless_table() -> None:
+    columns = {"<b>\n": ["a", "b"], HOSTILE[0]: [1, 2]}
+    table = Table(columns, person="<b>\n", rows=1)
+    found = table.by(HOSTILE[0], keys=[1, 2.5]).release(**{HOSTILE[1]: queries.Count(epsilon=1e6)})
+    page = Page(found._repr_html_())
+    assert is_harmless(found._repr_html_())
+    assert page.captions == [f"count of rows, by {HOSTILE[0]}"]
+    assert page.rows[0] == [HOSTILE[0], HOSTILE[1], "error", "lower", "upper"]
+    assert [row[:2] for row in page.rows[1:]] == [["1", "1"], ["2.5", "0"]]
+    assert "<p>epsilon 1000000.0 (person: &lt;b&gt;\\n, at most 1 row); each answer within" in found._repr_html_()
+    assert "\n" not in repr(found).split("\n")[-1].partition("(")[2]
+
+
 def test_a_label_that_is_markup_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_display, "escape", str)
     assert not is_harmless(estimate_of([HOSTILE[0], "b"])._repr_html_())
@@ -160,7 +173,7 @@ def test_a_cost_is_not_rounded() -> None:
     rows = Page(PrivacyCost(0.1 + 0.2, 1e-9, "substitute")._repr_html_()).rows
     assert rows[1:] == [["epsilon", "0.30000000000000004"], ["delta", "1e-09"], ["relation", "substitute"]]
     cost = ShuffledCost(0.5, 1e-9, bound="clones")
-    assert repr(cost) == "ShuffledCost(epsilon=0.5, delta=1e-09, relation=None, bound='clones')"
+    assert repr(cost) == "ShuffledCost(epsilon=0.5, delta=1e-09, bound='clones')"
     assert Page(cost._repr_html_()).rows[1:] == [["epsilon", "0.5"], ["delta", "1e-09"], ["bound", "clones"]]
 
 
@@ -195,6 +208,37 @@ def test_the_text_of_a_table() -> None:
         "a     12,346  1234  True",
         "b\\n       -2     5  False",
     ]
+
+
+def test_numbers_have_the_decimals_that_two_digits_of_their_errors_need() -> None:
+    errors = [24.2, 0.0416, None, 0.0, float("inf"), 9.96]
+    columns = {"name": list("abcdef"), "mean": [1234.5678, -0.51239, 1.25, 2.5, 3.75, None], "error": errors}
+    rows = Page(_display.html_table("", columns, {"mean": errors, "error": errors})).rows
+    assert rows[1:] == [
+        ["a", "1,235", "24"],
+        ["b", "-0.512", "0.042"],
+        ["c", "1.2500", ""],
+        ["d", "2.5000", "0.0"],
+        ["e", "3.7500", "inf"],
+        ["f", "", "10"],
+    ]
+    assert _display.text_table("", columns, {"mean": errors}).split("\n")[2] == "a      1,235  24.200"
+    assert Page(_display.html_table("", columns)).rows[3][1:] == ["1.2", "None"]
+
+
+def test_the_numbers_of_an_estimate_have_the_decimals_that_its_errors_need() -> None:
+    estimate = estimate_of(["a", "b"])
+    row = Page(estimate._repr_html_()).rows[1]
+    assert row == str(estimate).split("\n")[2].split()
+    assert [len(cell.partition(".")[2]) for cell in row[1:]] == [0, 0, 0, 0]  # of 200 people: the error is above 10
+
+
+def test_names_of_columns_are_text_and_no_markup() -> None:
+    columns = {name: ["cell"] for name in HOSTILE}
+    assert is_harmless(_display.html_table("", columns))
+    heads = Page(_display.html_table("", columns)).rows[0]
+    assert heads == [*HOSTILE[:2], '"&amp;\\n\\x1b[31m\\u202e', "x" * 50 + "..."]
+    assert len(_display.text_table("", columns).split("\n")) == 3
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("dpnoise.local._estimate.import_module", missing)
+    monkeypatch.setattr("dpnoise._display.import_module", missing)
     with pytest.raises(ImportError, match="this needs polars: pip install polars"):
         estimate(None).to_polars()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpnoise
-from dpnoise import plots
+from dpnoise import local, plots
 
 LABELS = ("a$b$c", "", "[bold]")
 SERIES = {"estimate": (np.array([5.0, -2.0, 3.0]), np.array([1.0, -5.0, 1.0]), np.array([7.0, 3.0, 4.0]))}
@@ -40,6 +40,46 @@ def test_many_labels_stay_drawable(tmp_path: Path) -> None:
     assert "the 60 largest of 10,000" in text
     assert "v9999" in text
     assert "v9939" not in text
+
+
+def test_a_title_and_a_caption_stand_around_a_chart_or_on_given_axes(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    from matplotlib import pyplot
+
+    title, caption = "a title of $1 and more " * 9, "a caption of $2\x07 " * 9
+    figure: Any = plots.histogram(LABELS, SERIES, None, title, caption, path=tmp_path / "chart.png").figure
+    own, given = pyplot.subplots(figsize=(4.0, 3.0))
+    plots.histogram(LABELS, SERIES, None, title, caption, ax=given)
+    around = [figure.get_suptitle(), figure.get_supxlabel()]
+    on_axes = [given.get_title(loc="left"), given.get_xlabel().partition("intervals\n")[2]]
+    for text, shown in ((title, [around[0], on_axes[0]]), (caption.replace("\x07", "\\x07"), [around[1], on_axes[1]])):
+        assert [one.split() for one in shown] == [text.split()] * 2
+    assert [len(text.split("\n")) > 1 for text in (*around, *on_axes)] == [True] * 4
+    assert own.get_suptitle() == own.get_supxlabel() == ""
+    pyplot.close(own)
+    figure = plots.histogram(LABELS, SERIES, path=tmp_path / "chart.png").figure
+    assert figure.get_suptitle() == figure.get_supxlabel() == ""
+
+
+def test_an_estimate_says_below_its_chart_what_its_table_does(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    protocol = local.OptimizedUnaryEncoding(domain=["a", "b"], epsilon=1.0)
+    estimate = protocol.estimate(protocol.perturb(["a"] * 100))
+    figure: Any = estimate.plot(tmp_path / "chart.png").figure
+    assert figure.get_supxlabel() == "Estimate(n=100, rejected=0, level=0.95, simultaneous=False)"
+    assert str(estimate).startswith(figure.get_supxlabel())
+
+
+def test_numbers_on_the_axis_keep_their_decimals() -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    from matplotlib import pyplot
+
+    for largest, shown in ((0.5, "0.2"), (3_000_000.0, "2,000,000")):
+        counts = np.array([largest, 0.0, 0.0])
+        axes = plots.histogram(LABELS, {"estimate": (counts, counts, counts)})
+        axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+        assert shown in [label.get_text() for label in axes.get_xticklabels()]
+        pyplot.close(axes.figure)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -19,8 +19,6 @@ from rich.text import Text
 from dpnoise._display import escaped, is_silent
 from dpnoise._errors import Error
 from dpnoise._files import NotWritten
-
-_MOST_DECIMALS: Final = 10
 
 
 class InputError(Error):
@@ -77,23 +75,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for row in cells[1:]:
         table.add_row(*map(Text, row))  # Text: a "[" in a value is not markup
     console.print(Text(escaped(title), style="bold"), table)
-
-
-def rounded(number: float | str, error: float | None, otherwise: str = ",.10g") -> str:
-    """Return a number with the decimals that two digits of its error need; without an error, in the format `otherwise`.
-
-    Whole numbers keep all their digits: an error of 10 or more needs no decimals, nor does one that is whole. A date is
-    a text and stays as it is.
-    """
-    if isinstance(number, str):
-        return number
-    if isinstance(number, int):
-        return f"{number:,}"
-    if not error or not math.isfinite(error):
-        return format(number, otherwise)
-    exponent = int(f"{error:.1e}".partition("e")[2])  # that of the rounded error: 9.96 is 10
-    decimals = 0 if error == round(error) else max(0, 1 - exponent)
-    return f"{number:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{number:,.10g}"
 
 
 def quantity(n: int, noun: str) -> str:

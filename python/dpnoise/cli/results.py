@@ -7,7 +7,8 @@ from inspect import Parameter, signature
 from typing import Any, Final
 
 from dpnoise import DoubtfulInputWarning, ParameterError, local
-from dpnoise.cli.console import InputError, guarantee, print_table, quantity, rounded, say
+from dpnoise._display import rounded
+from dpnoise.cli.console import InputError, guarantee, print_table, quantity, say
 from dpnoise.cli.protocols import name_of, option_of
 from dpnoise.cli.state import State
 

@@ -6,8 +6,6 @@ import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from copy import copy
-from importlib import import_module
 from os import PathLike
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._display import Column, Record, caption_of, html_table, text_table
+from dpnoise._display import Column, Record, Tabular, caption_of
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer
@@ -24,50 +22,6 @@ from dpnoise._types import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class Tabular(Record):
-    """A result that is a table: printed and shown in notebooks as one, and converted to tables of other libraries."""
-
-    __slots__ = ()
-
-    def to_arrow(self) -> Any:
-        """Return a pyarrow.Table with one row for each value, and the columns that the class names."""
-        return _require("pyarrow").table(self._copied())
-
-    def to_pandas(self) -> Any:
-        """Return a pandas.DataFrame with the rows and columns of `to_arrow`."""
-        return _require("pandas").DataFrame(self._copied())
-
-    def to_polars(self) -> Any:
-        """Return a polars.DataFrame with the rows and columns of `to_arrow`."""
-        return _require("polars").DataFrame(self._copied())
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """Offer the table of `to_arrow` to any library with Arrow's PyCapsule interface."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    @abstractmethod
-    def _columns(self) -> dict[str, Column]:
-        """Return the columns."""
-
-    def _copied(self) -> dict[str, Column]:
-        """Return columns that the table may keep and change: columns of an estimate are read-only, and stay so."""
-        return {name: copy(column) for name, column in self._columns().items()}
-
-    def __repr__(self) -> str:
-        """Show the table; of more than 60 rows the first and the last five."""
-        return text_table(caption_of(self), self._columns())
-
-    def _repr_html_(self) -> str:
-        return html_table(caption_of(self), self._columns())
-
-
-def _require(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        raise ImportError(f"this needs {package}: pip install {package}") from error
 
 
 Counts = NDArray[np.float64]
@@ -206,7 +160,8 @@ class EstimateTable(Tabular):
         names = list(map(str, self._values() if labels is None else labels))
         if len(names) != self.counts.size:
             raise ParameterError(f"labels must be {self.counts.size}, one for each value, got {len(names)}")
-        return plots.histogram(names, {"estimate": (self.counts, self.lower, self.upper)}, path=path, ax=ax)
+        series = {"estimate": (self.counts, self.lower, self.upper)}
+        return plots.histogram(names, series, caption=caption_of(self), path=path, ax=ax)
 
     @abstractmethod
     def _values(self) -> Column:
@@ -220,6 +175,9 @@ class EstimateTable(Tabular):
             "lower": self.lower,
             "upper": self.upper,
         }
+
+    def _errors(self) -> dict[str, Column]:
+        return dict.fromkeys(("count", "standard_error", "lower", "upper"), self.standard_errors)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

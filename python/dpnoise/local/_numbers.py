@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._arrays import dtype_of, vector_of_reals
-from dpnoise._display import Column, Record
+from dpnoise._display import Column, Record, Tabular
 from dpnoise._errors import ParameterError
 from dpnoise._native import LocalAccumulator
 from dpnoise._numbers import real
 from dpnoise._types import Integer, Items, Number, Real, Reals, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._doubt import are_unlikely, is_rare, laplace_exponent
-from dpnoise.local._estimate import Tabular, normal_quantile
+from dpnoise.local._estimate import normal_quantile
 from dpnoise.local._protocol import Protocol
 from dpnoise.sensitivity import check_bounds
 

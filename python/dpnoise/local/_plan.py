@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import Final, cast, overload
 
-from dpnoise._display import Column
+from dpnoise._display import Column, Tabular
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import fraction_of, real_down
 from dpnoise._types import Integer, Number
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
-from dpnoise.local._estimate import Tabular, significance_threshold
+from dpnoise.local._estimate import significance_threshold
 from dpnoise.local._families import FAMILIES
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._display import Column
+from dpnoise._display import Column, Tabular
 from dpnoise._domain import codes
 from dpnoise._numbers import checked_level
 from dpnoise._types import Integer, Integers, Number, Rng, Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._doubt import are_unlikely_entries
-from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
+from dpnoise.local._estimate import CountEstimate, normal_quantile
 from dpnoise.local._protocol import Protocol
 
 
