@@ -10,6 +10,7 @@ The areas:
   `dpnoise.NegativeBinomialShares` are for several parties.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
+- `dpnoise.Table`: questions about a table, for persons with several rows and by group, in one release.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with proved sensitivities.
 - `dpnoise.sensitivity`: the most that one person can change an answer.
 - `dpnoise.stability`: exact answers where no neighbour would have another one.
@@ -55,6 +56,7 @@ __all__ = [
     "SecureBitGenerator",
     "Skellam",
     "Staircase",
+    "Table",
     "TopK",
     "TruncatedDiscreteGaussian",
     "TruncatedDiscreteLaplace",
@@ -75,6 +77,7 @@ __all__ = [
     "sensitivity",
     "sgd",
     "stability",
+    "tables",
 ]
 
 if TYPE_CHECKING:
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
         sensitivity,
         sgd,
         stability,
+        tables,
     )
     from dpnoise.accounting import BudgetExceeded, PrivacyCost
     from dpnoise.bit_generator import SecureBitGenerator
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
         TruncatedDiscreteGaussian,
         TruncatedDiscreteLaplace,
     )
+    from dpnoise.tables import Table
 else:
     __getattr__, __dir__ = _errors.lazily(
         __name__,
@@ -121,6 +126,7 @@ else:
         mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace "
         "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian "
         "TruncatedDiscreteLaplace",
+        tables="Table",
     )
 
 del TYPE_CHECKING  # which editors would complete
