@@ -43,7 +43,7 @@ LAYOUT = [
     ("benchmarks", r"(rust/)?benches/.*|docs/(benchmarks|records)(/.*|\.md)|tests/structure/test_\w*benches\.py"),
     ("examples", r"(docs/)?examples/.*"),
     ("core", r"rust/(kernels|core|python)/.*|python/dpnoise/.*|docs/(guide|proofs|reference|tutorial)/.*|docs/\w+\.md"),
-    ("core", r"tests/(api|interchange|security|statistical|vectors)/.*|tests/\w+\.py"),
+    ("core", r"tests/(api|interchange|security|statistical|tables|vectors)/.*|tests/\w+\.py"),
     ("the project", r"[^/]+|\.(ci|github)/.*|tests/structure/.*"),
     ("UNCLASSIFIED", r".*"),
 ]
