@@ -20,10 +20,13 @@ BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.
 
 @pytest.fixture
 def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in a directory with a file of people."""
+    """Work in a directory with a file of people, and one of their visits."""
     monkeypatch.chdir(tmp_path)
     rows = "red,34,Ann,0.5\ngreen,71,Bob,-1\nblue,12,Zoe,0.25\n" * 100
     Path("people.csv").write_text(f"colour,age,name,score\n{rows}", encoding="utf-8")
+    visits = "".join(f"user{i % 70},{('North', 'South', 'East')[i % 3]},{i % 90}.5\n" for i in range(500))
+    Path("visits.csv").write_text(f"user,region,spend\n{visits}", encoding="utf-8")
+    Path("regions.txt").write_text("North\nSouth\n", encoding="utf-8")
 
 
 def ask(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:

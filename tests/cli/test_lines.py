@@ -319,7 +319,7 @@ WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8 IN > OUT"
         (PLAIN.encode("latin-1"), WINDOWS),
         (PLAIN.replace("b", "\u00fc").encode("cp1252"), WINDOWS),
         (b"PK\x03\x04" + bytes(99), "is a spreadsheet or another archive: save it as CSV in UTF-8"),
-        (gzip.compress(PLAIN.encode()), "is compressed by gzip: name it .csv.gz"),
+        (gzip.compress(PLAIN.encode(), mtime=0), "is compressed by gzip: name it .csv.gz"),
         (b"PAR1\x15\x04", "is a Parquet file: name it .parquet"),
     ],
 )

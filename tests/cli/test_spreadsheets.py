@@ -59,3 +59,12 @@ def test_formulas_in_the_data(run: Run, tmp_path: Path) -> None:
     outcome = run("release", path, *asked, "-o", out)
     assert "1 text that a spreadsheet would run" in outcome.err
     assert [line.split(",")[0] for line in out.read_text(encoding="utf-8").splitlines()] == ["group", "-5", "'=1+1"]
+
+
+def test_formulas_in_names_of_columns(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("=1+1,x\na,1\n", encoding="utf-8")
+    outcome = run("release", path, "--query", "count", "--by", "=1+1:a,=b", "--epsilon", 1e9, "-o", out)
+    assert outcome.code == 0, outcome.err
+    assert "2 texts that a spreadsheet would run" in outcome.err
+    assert [line.split(",")[0] for line in out.read_text(encoding="utf-8").splitlines()] == ["'=1+1", "a", "'=b"]

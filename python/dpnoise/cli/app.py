@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "perturb": "Randomise a column so that every row is differentially private on its own.",
     "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",
-    "release": "Answer a question about a column with differential privacy.",
+    "release": "Answer questions about a table with differential privacy.",
     "ledger": "Check a ledger and show it: every spend, the total, and the remaining budget.",
     "audit": "Audit the mechanisms of this installation: bound their privacy loss from below.",
 }

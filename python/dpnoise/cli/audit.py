@@ -54,7 +54,7 @@ def audit(
             _print_summary(report)
 
     try:
-        deliver(show, lambda: None if plot is None else report.plot(plot))
+        deliver({"the printed table": show, "the chart": lambda: None if plot is None else report.plot(plot)})
     except OutputError as error:
         if not report.refuted:
             raise

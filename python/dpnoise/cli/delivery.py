@@ -5,7 +5,7 @@ import io
 import os
 import select
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO, cast
 
@@ -95,16 +95,17 @@ def check_stdout() -> None:
         sys.stdout.check()
 
 
-def deliver(*steps: Callable[[], object]) -> None:
-    """Take every step, even after a failure; then raise an error that names the failed steps."""
+def deliver(steps: Mapping[str, Callable[[], object]]) -> None:
+    """Take every step, even after a failure; then raise an error that names the failed ones by what they deliver."""
     failed, kinds = [], set()
-    for step in steps:
+    for name, step in steps.items():
         try:
             step()
             sys.stdout.flush()
         except Exception as error:
-            # The message of an unknown error might show a value.
-            failed.append(message_of(error) if isinstance(error, Error | OSError) else type(error).__name__)
+            # The message of an unknown error might show a value; others name their file.
+            known = isinstance(error, Error | OSError)
+            failed.append(message_of(error) if known else f"{name}: {type(error).__name__}")
             kinds.add(type(error))
     if failed:
         raise (ClosedPipe if kinds == {ClosedPipe} else OutputError)("; ".join(dict.fromkeys(failed)))

@@ -52,7 +52,7 @@ def demo(
         say(datasets.ADULT_ATTRIBUTION)
 
     title = f"Occupations in the Adult census, epsilon = {epsilon:g}, {100 * _LEVEL:g} % intervals"
-    deliver(show, lambda: None if undrawn else draw(record, title, path=plot))
+    deliver({"the printed table": show, "the chart": lambda: None if undrawn else draw(record, title, path=plot)})
 
 
 def compare(epsilon: float, threads: int | None) -> dict[str, Any]:

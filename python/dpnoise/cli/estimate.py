@@ -202,7 +202,7 @@ def estimate(
                     title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
                     plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
 
-            deliver(collection.save, show, write, draw)
+            deliver({"the state": collection.save, "the printed table": show, "the file": write, "the chart": draw})
         return _DOUBTFUL if doubts else 0
 
     codes = [of_one(agreement) for agreement in agreements]

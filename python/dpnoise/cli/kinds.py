@@ -7,6 +7,7 @@ and match labels that are the same boolean or number.
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -34,6 +35,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(fractions or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
 
 
+def _has_ids(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(_is_text(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
+
+
 def _has_labels(kind: pa.DataType) -> bool:
     return bool(_is_text(kind) or _is_number(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
@@ -44,6 +50,14 @@ def _texts(values: pa.Array) -> pa.Array:
         values = pc.add(values.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     return values.cast(_TEXT)
+
+
+def _ids(values: pa.Array) -> pa.Array:
+    """Return ids as they are, but for an empty text, which is how some programs write that there is none."""
+    if not _is_text(values.type):
+        return values
+    texts = values.cast(_TEXT)
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, _TEXT), texts)
 
 
 def _truths(texts: pa.Array) -> pa.Array:
@@ -146,6 +160,7 @@ TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, _T
 LABELS: Final = Kind(
     "text, number, boolean, date, timestamp or categorical: cast it to text", _has_labels, _TEXT, _texts
 )
+PERSONS: Final = Kind("text or integer, which say whose a row is", _has_ids, _TEXT, _ids)
 INTEGERS: Final = Kind(
     "a number or boolean", _is_number, pa.int64(), lambda x: x.cast(pa.int64()), "whole number", _parsed_integers
 )
@@ -158,7 +173,11 @@ def _to_microseconds(texts: pa.Array) -> pa.Array:
 
 def times(first: dt.date) -> Kind:
     """Return the kind of columns that are compared with dates, or with times with or without a time zone."""
-    aware = isinstance(first, dt.datetime) and first.tzinfo is not None
+    return _times(isinstance(first, dt.datetime) and first.tzinfo is not None)
+
+
+@cache
+def _times(aware: bool) -> Kind:
     kind = pa.timestamp("us", "UTC" if aware else None)
 
     def allows(found: pa.DataType) -> bool:

@@ -55,14 +55,21 @@ def not_utf8(path: Path, encoding: str | None = None) -> InputError:
 
 
 def opened(read: Callable[[int], bytes]) -> tuple[bytes, Callable[[int], bytes]]:
-    """Return the first line that is not empty, without its end, and what reads the file from there on."""
+    """Return the first line that is not empty, without its end, and what reads the file from there on.
+
+    The first that it reads is this line alone, so that the names of columns do not depend on rows.
+    """
     block = read(_BLOCK)
     data = block.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
     while block and not (end := re.search(rb"[\r\n]", data)) and len(data) <= _BLOCK:
         block = read(_BLOCK)
         data = (data + block).lstrip(b"\r\n")
-    kept = [data]
-    return data[: end.start() if block and end else None], lambda size: kept.pop() if kept else read(size)
+    line = cut = len(data)
+    if block and end:
+        line = end.start()
+        cut = end.end() + (end[0] == b"\r")  # the next byte says whether a line feed belongs to the end
+    kept = list(filter(None, (data[cut:], data[:cut])))  # an empty one would be the end of the file
+    return data[:line], lambda size: kept.pop() if kept else read(size)
 
 
 def row_blocks(read: Callable[[int], bytes], path: Path, *, delimiter: str, quoted_lines: bool) -> Iterator[memoryview]:

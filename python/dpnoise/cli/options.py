@@ -178,5 +178,7 @@ def read_texts(text: str | None, file: Path | None, option: str) -> list[str] | 
     if file is None:
         return None
     data = file.read_bytes()
+    if not data:
+        raise InputError(f"{str(file)!r} is empty: it has a text on each line; one empty line is the empty text")
     check_text(data, file)
     return StringIO(data.decode("utf-8-sig"), newline=None).read().removesuffix("\n").split("\n")

@@ -1,6 +1,7 @@
 """Payment for answers: an error says whether a missing answer was paid for, since the same command would pay again."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import dpnoise
 from dpnoise._files import NotWritten
@@ -8,6 +9,8 @@ from dpnoise.accounting import Ledger, LedgerError
 from dpnoise.cli.console import message_of
 from dpnoise.cli.delivery import OutputError
 from dpnoise.mechanisms import Mechanism
+
+Answer = TypeVar("Answer")
 
 
 class Undelivered(OutputError):
@@ -26,6 +29,12 @@ class Purse(Ledger[Any]):
         recorded: bool | None = self._file.recorded
         return recorded
 
+    def check(self, costs: Sequence[Mechanism]) -> dict[str, str | None]:
+        """Raise what `spend` would raise now, and spend nothing; return what it would spend, and what remains."""
+        amounts, row_after = self._plan(costs, "")
+        row_after(self._file.state())
+        return {"spend": self._cost(map(float, amounts)).amounts(), "remaining": self.remaining.amounts()}
+
 
 class Sale:
     """A block in which an answer is paid for, drawn and delivered; its errors say whether the cost was spent."""
@@ -36,8 +45,8 @@ class Sale:
         self.arrived: list[str] = []
         """The places that the answer has reached, in words."""
 
-    def release(self, question: Mechanism, data: Any, label: str) -> Any:
-        answer = question.release(data) if self.purse is None else self.purse.release(question, data, label)
+    def release(self, draw: Callable[[], Answer]) -> Answer:
+        answer = draw()
         self.drawn = True
         return answer
 

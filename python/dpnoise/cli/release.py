@@ -1,34 +1,25 @@
-"""``dpnoise release``: the answer to a question about a column, paid for from a ledger."""
+"""``dpnoise release``: the answers to questions about the columns of a table, paid for from a ledger."""
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from datetime import date
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from statistics import NormalDist
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
-from dpnoise import NoErrorBound, local, queries
+from dpnoise import local, plots, queries
 from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._numbers import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
-from dpnoise.cli import completion, kinds, tables
+from dpnoise.cli import answers, completion, tables
 from dpnoise.cli.console import (
     InputError,
     check_target,
-    guarantee,
     is_occupied,
-    print_table,
-    rounded,
-    say,
     suffix_of,
-    to_json,
 )
 from dpnoise.cli.delivery import check_stdout, deliver
 from dpnoise.cli.options import (
@@ -40,45 +31,46 @@ from dpnoise.cli.options import (
     QuotedLines,
     RelationOption,
     Source,
-    numbers_or_dates,
-    read_domain,
     two_numbers,
     whole_number,
 )
 from dpnoise.cli.payment import Purse, Sale
-from dpnoise.mechanisms import Mechanism
+from dpnoise.cli.questions import NAMES, Question, Scope, read_questions, read_scope
+from dpnoise.sensitivity import Relation
 
 _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
-QueryName: TypeAlias = Literal[
-    "count", "sum", "mean", "variance", "median", "quantile", "quantiles", "histogram", "frequent"
-]
-
-_BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
-    "sum": queries.Sum,
-    "mean": queries.Mean,
-    "variance": queries.Variance,
-    "median": queries.Median,
-    "quantile": queries.Quantile,
-    "quantiles": queries.Quantiles,
-}
+def _names(incomplete: str) -> list[str]:
+    return [name for name in NAMES if name.startswith(incomplete)]
 
 
 def release(
     source: Source,
     query: Annotated[
-        QueryName, typer.Option(metavar="QUESTION", help=f"What to ask: {', '.join(get_args(QueryName))}.")
+        list[str],
+        typer.Option(
+            metavar="QUESTION",
+            autocompletion=_names,
+            help=f"What to ask: {', '.join(NAMES)}. It may say all at once, as count:age, mean:age:0,100, "
+            "quantiles:age:0,100:.1,.5,.9, histogram:age:0,18,65,inf or histogram:city:Rome,Oslo; --query count alone "
+            "counts rows. Give it again for several answers that are paid together.",
+        ),
     ],
-    column: Annotated[str, typer.Option(metavar="NAME", help="Of which column.", autocompletion=completion.columns)],
-    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The privacy parameter of the answer.")],
+    epsilon: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", help="The privacy parameter of all answers together; each has an equal share."),
+    ],
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of which column.", autocompletion=completion.columns)
+    ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
         two_numbers(
             "LOW HIGH",
-            "The public bounds to which values are clamped, for all but count and histogram; for median and quantile "
-            "also dates, such as 1990-01-31, or times.",
+            "The public bounds to which values are clamped, for all but counts; for median and quantiles also dates, "
+            "such as 1990-01-31, or times.",
             or_dates=True,
         ),
     ] = None,
@@ -114,8 +106,8 @@ def release(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="histogram without edges and domain: the probability that a value of one person shows; frequent: the "
-            "privacy parameter delta.",
+            help="keys, and histogram without edges and domain: the probability that a value of one person shows; "
+            "frequent: the privacy parameter delta.",
         ),
     ] = None,
     threshold: Annotated[
@@ -131,17 +123,83 @@ def release(
         bool,
         typer.Option("--sampled", help="frequent: each row is the report of a person whose device chose to take part."),
     ] = False,
-    relation: RelationOption = "add/remove",
-    level: Annotated[
-        float,
-        typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
-    ] = 0.95,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The column that says whose a row is, where people have several: the privacy of each person is "
+            "counted. If not given, each row is a person.",
+            autocompletion=completion.columns,
+        ),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
             parser=whole_number,
             metavar="NUMBER",
-            help="mean, variance: the public number of rows for which the error is shown.",
+            help="With --person: the most rows of a person that an answer uses, drawn at random. The noise grows with "
+            "it.",
+        ),
+    ] = None,
+    missing_person: Annotated[
+        Literal["drop", "own"],
+        typer.Option(
+            metavar="WORD",
+            help="With --person: drop leaves out rows without a person, own makes each a person of its own.",
+        ),
+    ] = "drop",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Answer for each group of rows: those with one value in this column. The public values are in --keys, "
+            "or behind a colon, as in region:North,South.",
+            autocompletion=completion.columns,
+        ),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --by: the public values that are groups, one on each line."),
+    ] = None,
+    other: Annotated[
+        bool,
+        typer.Option("--other", help="With --by: all other rows are one more group, other; else they are left out."),
+    ] = False,
+    rows_per_group: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="NUMBER",
+            help="With --person and --by: the most rows of a person in each group.",
+        ),
+    ] = None,
+    groups: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="NUMBER",
+            help="With --person and --by: the most groups with rows of one person.",
+        ),
+    ] = None,
+    relation: RelationOption = "add/remove",
+    level: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
+    ] = 0.95,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check everything but the rows, and show what the answers would cost and their errors; nothing is "
+            "read, spent or drawn.",
+        ),
+    ] = False,
+    error_rows: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="NUMBER",
+            help="With --dry-run: a public number of rows for which the error of means and variances is shown.",
         ),
     ] = None,
     ledger: Annotated[
@@ -158,6 +216,9 @@ def release(
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw the answers, to a new .png, .svg or .pdf.")
+    ] = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = ".",
     missing_words: MissingWords = None,
@@ -165,93 +226,140 @@ def release(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer a question about a column with differential privacy.
+    """Answer questions about a table with differential privacy.
 
     Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
     --budget 2 0`
 
-    The question frequent finds values that nobody has listed: each row takes part at random, and the values of at least
-    --threshold of those rows are released, with an estimate of how many people have each. Give two of --delta,
-    --threshold and --sample-rate. The error is that of the sample, by the normal approximation.
+    One row is one person, unless --person names the column of their ids: then at most --rows rows of each person are
+    used, and epsilon is that of a person with all rows. Rows that a question leaves out anyway are left out before the
+    choice; so are rows without a person. Of ids, equal texts are one person: an empty one is none, nor are words of
+    --na.
 
-    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. A count is of
-    the rows that are neither missing nor false, whatever else they hold, 0 too: for flags of 0 and 1 ask for the sum
-    with `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with
-    the probability --level, where that is known. A table shows both with the decimals that two digits of the error
-    need, and without any where it is 10 or more; --json and files have all digits. What clamping to --bounds does to
-    the answer is private, and not in the error.
+    Several questions share epsilon equally, and are paid together or not at all. --by answers each of them for each
+    group, in the order of the keys, also for groups without rows; all groups together cost what one does. How many rows
+    have another value, as after a misspelled key, is private: ask for it with --other, or `--query count --by
+    region:North,South --other`. In the text of histogram, numbers and dates are edges, and other words are values:
+    values that are numbers need --domain.
+
+    The question keys finds the values of a column that many people have, and how many rows have each. The question
+    frequent finds values that nobody has listed: each row takes part at random, and the values of at least --threshold
+    of those rows are released, with an estimate of how many people have each. Give two of --delta, --threshold and
+    --sample-rate. The error is that of the sample, by the normal approximation.
+
+    Answers are in the unit of the column, variances in its square, counts in rows. A count of a column is of the rows
+    that are neither missing nor false there, whatever else they hold, 0 too: for flags of 0 and 1 ask for the sum with
+    `--bounds 0 1`, or count one `--value`. Beside an answer stands the error that its noise does not exceed with the
+    probability --level, where that is known. A table shows both with the decimals that two digits of the error need,
+    and without any where it is 10 or more; --json and files have all digits. What clamping to --bounds does to the
+    answer is private, and not in the error; nor is what leaving out rows of a person does.
 
     Private are IN and, by add/remove and of reports, the number of its rows; of these two only the progress on a
-    terminal shows the latter. All options are public: choose bounds, edges and domain without looking at the data.
+    terminal shows the latter. All options are public: choose bounds, edges, keys and domain without looking at the
+    data.
 
     The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
     nothing is spent or released. In CSV a row is a line, and an empty field is a missing value, unless it is quoted.
-    Labels of --domain and --value are read as values of the column; what cannot be one is refused.
+    Labels of --domain, --value and --keys are read as values of the column; what cannot be one is refused.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
     """
-    suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
-    groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
-    given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta, "--rows": rows,
+    sources = [source, *filter(None, (domain_file, keys, ledger))]
+    suffix = None if output is None else _check_output(output, (".csv", ".json", ".parquet"), "the output", sources)
+    if plot is not None:
+        _check_output(plot, plots.SUFFIXES, "the plot", sources)
+        plots.require_matplotlib()
+    level = checked_level(level)
+    if error_rows is not None:
+        integer(error_rows, "--error-rows", range(1, 2**53))
+        if not dry_run:
+            raise InputError("--error-rows is for --dry-run: an answer has an error of its own")
+    given = {"--column": column, "--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
              "--domain": domain, "--domain-file": domain_file, "--threshold": threshold,
              "--sample-rate": sample_rate, "--sampled": sampled or None}  # fmt: skip
-    _refuse_others(query, given)
-    level = checked_level(level)
-    if rows is not None:
-        integer(rows, "--rows", range(1, 2**53))
-    if query == "frequent":
-        groups = {"delta": delta, "threshold": threshold, "sample_rate": sample_rate}
-    question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
+    scope = read_scope(person, rows, missing_person, by, keys, other, rows_per_group, groups)
+    asked = read_questions(query, given, epsilon, relation, scope)
+    of_table = _is_of_table(asked, scope, relation, plot)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
-    if ledger is not None and budget is None and not ledger.exists():
-        raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
+    if ledger is not None and not ledger.exists():
+        if budget is None:
+            raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
+        with suppress(OSError):  # which the ledger will name
+            check_target(ledger)
 
-    kind = kinds.PRESENT if query == "count" and value is None else kinds.LABELS
-    if public := bounds or groups.get("edges"):
-        kind = kinds.times(public[0]) if isinstance(public[0], date) else kinds.NUMBERS
-    labels = groups.get("domain") if value is None else [value]
-    read = _read(source, column, kind, labels, tables.Layout(quoted_lines, delimiter, decimal, missing_words or ()))
-    data: Any = read if value is None else pc.equal(read, value)
-    if sampled and isinstance(question, local.SampleAndThreshold):
-        data = question.accumulator()
-        data.add(read)
-    amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
-    purse = None if ledger is None else Purse(ledger, relation=relation, **amounts)
-    with Sale(purse) as sale, ExitStack() as opened:
+    columns = list(dict.fromkeys([*scope.columns, *(question.column for question in asked if question.column)]))
+    layout = tables.Layout(quoted_lines, delimiter, decimal, missing_words or ())
+    try:
+        opened = tables.open_columns(
+            source, columns, strict=True, empty_is_missing=True, layout=layout, batch_rows=_BATCH_ROWS
+        )
+    except InputError as error:
+        if keys is None or ":" not in str(by) or f"has no column {by!r}" not in str(error):
+            raise
+        raise InputError(f"with --keys all of --by is the name of a column: {error}") from None
+    title = ", ".join(question.title for question in asked) + (f", by {scope.by}" if scope.by else "")
+    if of_table:
+        scope.check(asked, level, label or title)
+    about = {"command": "release", "input": str(source), **answers.about(asked, scope, level)}
+    if dry_run:
+        trial = ":memory:" if ledger is not None and not ledger.exists() else ledger
+        purse = _purse(trial, relation, person, budget)
+        with _budget_named():
+            paid = None if purse is None else purse.check([question.mechanism for question in asked])
+        answers.show_costs(title, about, asked, error_rows, paid, as_json)
+        return
+    frame = _read(opened, columns)
+    data: Any = frame[asked[0].column] if asked[0].column else None
+    if sampled:
+        data = asked[0].mechanism.accumulator()
+        data.add(frame[columns[0]])
+    purse = _purse(ledger, relation, person, budget)
+
+    def draw() -> Any:
+        if of_table:
+            return scope.release(asked, frame, purse, level=level, label=label or title)
+        mechanism = asked[0].mechanism
+        return mechanism.release(data) if purse is None else purse.release(mechanism, data, label or title)
+
+    with Sale(purse) as sale, ExitStack() as held:
         check_stdout()
         file = None
         if output is not None:
-            opened.enter_context(locked(output))
+            held.enter_context(locked(output))
             _check_free(output)  # another process may have taken the name since the first check
-            file = opened.enter_context(atomic_write(output, reserve=_RESERVE))
-        try:
-            answer = sale.release(question, data, label or f"{query} of {column}")
-        except BudgetExceeded as error:
-            raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, level, source, column, query, rows, len(read))
-        if query == "count":
-            condition = "that are neither missing nor false" if value is None else f"with the value {value!r}"
-            about["counted"] = f"rows {condition}"
+            file = held.enter_context(atomic_write(output, reserve=_RESERVE))
+        with _budget_named():
+            answer = sale.release(draw)
+        if of_table:
+            record = answers.record_of_table(title, about, asked, answer)
+        else:
+            record = answers.record_of_column(title, about, asked[0], answer, len(frame[columns[0]]))
 
         def write() -> None:
             if file is not None and suffix is not None:
-                with opened:
-                    tables.write_table(file, suffix, columns, about, "answers")
+                with held:
+                    tables.write_table(file, suffix, record.columns, record.about, "answers")
                 sale.arrived.append(f"is in {str(output)!r}")
 
+        def draw_chart() -> None:
+            if plot is not None:
+                answer.plot(plot)
+                sale.arrived.append(f"is in {str(plot)!r}")
+
         def show() -> None:
-            _show(question, about, columns, as_json)
+            record.show(as_json)
             sys.stdout.flush()
             sale.arrived.append("was printed")
 
-        deliver(write, show)
+        chart = f"the chart {str(plot)!r}"
+        deliver({f"the file {str(output)!r}": write, chart: draw_chart, "the printed answer": show})
 
 
-def _check_output(output: Path, sources: list[Path]) -> str:
+def _check_output(output: Path, suffixes: Sequence[str], what: str, sources: list[Path]) -> str:
     """Return the suffix of a file that can be written and would not replace an answer."""
-    suffix = suffix_of(output, (".csv", ".json", ".parquet"), "the output")
+    suffix = suffix_of(output, suffixes, what)
     check_target(output, sources)
     _check_free(output)
     return suffix
@@ -262,166 +370,59 @@ def _check_free(output: Path) -> None:
         raise InputError(f"{str(output)!r} is there already, and an answer replaces no file: give another name")
 
 
-# The options of each question, besides epsilon and the relation.
-_TAKES: Final[dict[str, frozenset[str]]] = {
-    "count": frozenset({"--value"}),
-    "sum": frozenset({"--bounds"}),
-    "mean": frozenset({"--bounds", "--rows"}),
-    "variance": frozenset({"--bounds", "--rows"}),
-    "median": frozenset({"--bounds"}),
-    "quantile": frozenset({"--bounds", "--q"}),
-    "quantiles": frozenset({"--bounds", "--q"}),
-    "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
-    "frequent": frozenset({"--delta", "--threshold", "--sample-rate", "--sampled"}),
-}
+def _is_of_table(asked: Sequence[Question], scope: Scope, relation: Relation, plot: Path | None) -> bool:
+    """Return whether a `Table` answers, rather than a mechanism alone, and refuse what neither does."""
+    first = asked[0]
+    is_frequent = isinstance(first.query, local.SampleAndThreshold)
+    if relation == "add/remove" and not is_frequent:
+        if scope.by is not None and isinstance(first.query, queries.StabilityHistogram):
+            raise InputError(f"--query {first.name} takes no --by: its groups are the values that it finds")
+        if first.column is None and len(asked) == 1 and not scope.columns:
+            raise InputError(
+                "--query count takes --column, and counts the rows with a value there; all rows with --person or --by"
+            )
+        return True
+    what = "--query frequent" if is_frequent else "--relation substitute"
+    if len(asked) > 1 or plot is not None or scope.by is not None or scope.person is not None:
+        why = "" if is_frequent else ": how many rows a person or a group has is private"
+        raise InputError(f"{what} takes one --query, and no --person, --by or --plot{why}")
+    if first.column is None:
+        raise InputError(f"{what} takes --column")
+    return False
 
 
-def _refuse_others(query: QueryName, given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None and option not in _TAKES[query]:
-            raise InputError(f"--query {query} takes no {option}")
-        if value is None and option in _TAKES[query] & {"--bounds", "--q"}:
-            raise InputError(f"--query {query} takes {option}")
-
-
-def _groups(edges: str | None, domain: str | None, domain_file: Path | None, delta: float | None) -> dict[str, Any]:
-    if sum((edges is not None, domain is not None or domain_file is not None, delta is not None)) != 1:
-        raise InputError("--query histogram takes either --edges, or --domain or --domain-file, or --delta")
-    if edges is not None:
-        if (found := numbers_or_dates(edges.split(","))) is None:
-            raise InputError(f"--edges must be numbers separated by commas, got {edges!r}; dates are as 2020-01-31")
-        return {"edges": found}
-    return {"delta": delta} if delta is not None else {"domain": read_domain(domain, domain_file)}
-
-
-def _numbers(given: str, option: str) -> list[float]:
+@contextmanager
+def _budget_named() -> Iterator[None]:
     try:
-        return [float(number) for number in given.split(",")]
-    except ValueError:
-        raise InputError(f"{option} must be numbers separated by commas, got {given!r}") from None
+        yield
+    except BudgetExceeded as error:
+        raise InputError(f"{error}; nothing was spent or released") from None
 
 
-def _question(
-    query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: str | None
-) -> Mechanism:
-    if query == "count":
-        return queries.Count(**parameters)
-    if query == "frequent":
-        return local.SampleAndThreshold(**parameters)
-    if query == "histogram":
-        return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
-    if query not in ("median", "quantile", "quantiles") and bounds is not None and isinstance(bounds[0], date):
-        raise InputError(f"--query {query} takes --bounds of numbers, got {bounds[0]} and {bounds[1]}")
-    if q is not None:
-        parameters["q"] = _numbers(q, "--q")
-    if query == "quantile":
-        if len(parameters["q"]) > 1:
-            raise InputError(f"--q must be one number for --query quantile, got {q!r}: --query quantiles takes several")
-        (parameters["q"],) = parameters["q"]
-    return _BOUNDED[query](bounds=bounds, **parameters)
+def _purse(
+    ledger: str | Path | None, relation: Relation, person: str | None, budget: tuple[float, float] | None
+) -> Purse | None:
+    """Open the ledger that pays, if one is given, and refuse one for others."""
+    if ledger is None:
+        return None
+    amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
+    purse = Purse(ledger, relation=relation, person=person, **amounts)
+    if purse.person != person:
+        raise InputError(
+            f"{str(ledger)!r} is a ledger for persons ({purse.person}), not for rows: ask with --person "
+            f"{purse.person} and --rows"
+        )
+    return purse
 
 
-def _read(
-    source: Path, column: str, kind: kinds.Kind, labels: Sequence[str] | None, layout: tables.Layout
-) -> pa.ChunkedArray:
-    data = tables.open_columns(
-        source,
-        [tables.Column(column, kind, labels)],
-        strict=True,
-        empty_is_missing=True,
-        layout=layout,
-        batch_rows=_BATCH_ROWS,
-    )
-    chunks = []
-    with progress("reading", data.total, data.unit) as advance:
-        for [values], amount in data.batches:
-            chunks.append(values)
+def _read(opened: tables.Columns, columns: Sequence[tables.Column]) -> dict[tables.Column, pa.ChunkedArray]:
+    chunks: list[list[pa.Array]] = [[] for _ in columns]
+    with progress("reading", opened.total, opened.unit) as advance:
+        for batch, amount in opened.batches:
+            for found, values in zip(chunks, batch, strict=True):
+                found.append(values)
             advance(amount)
-    return pa.chunked_array(chunks, type=chunks[0].type if chunks else kind.type)
-
-
-def _record(
-    question: Mechanism,
-    answer: Any,
-    level: float,
-    source: Path,
-    column: str,
-    query: str,
-    rows: int | None,
-    size: int,
-) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    answers = _answers(question, answer)
-    cost: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
-    if isinstance(question, local.SampleAndThreshold):
-        quantile = NormalDist().inv_cdf(0.5 + level / 2)
-        error, errors, unknown = None, (quantile * answer.standard_errors).tolist(), None
-        cost |= {name: getattr(question, name) for name in ("threshold", "sample_rate")}
-        cost["visible_from"] = question.visible_from(level)
-    else:
-        public = size if rows is None and question.relation == "substitute" else rows
-        error, unknown = _error_of(question, level, public)
-        errors = [error] * len(answers)
-    about = {"command": "release", "input": str(source), "column": column, "query": query}
-    columns: dict[str, list[Any]] = {
-        "group": [group for group, _ in answers],
-        "answer": [number for _, number in answers],
-        "error": errors,
+    return {
+        column: pa.chunked_array(found, type=found[0].type if found else column.kind.type)
+        for column, found in zip(columns, chunks, strict=True)
     }
-    rank_error = question.rank_error(level) if isinstance(question, queries.Quantile | queries.Quantiles) else None
-    bounds = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
-    return {**about, **cost, "level": level, "rows": rows, **bounds}, columns
-
-
-def _error_of(question: Mechanism, level: float, rows: int | None) -> tuple[float | None, str | None]:
-    """Return the error of each number from the noise, or why it is unknown; the number of rows is public."""
-    try:
-        if isinstance(question, queries.Mean | queries.Variance):
-            return question.error(level, rows=rows), None
-        return question.error(level), None
-    except NoErrorBound as reason:
-        return None, str(reason).replace("error(rows=...)", "--rows")
-
-
-def _show(question: Mechanism, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
-    if as_json:
-        print(to_json({**about, "answers": tables.records(columns)}))
-        return
-    sampled = isinstance(question, local.SampleAndThreshold)
-    shown = 2 if sampled or about["error"] is not None else 1
-    rows = zip(*columns.values(), strict=True)
-    texts = [(group, *(rounded(number, numbers[1]) for number in numbers[:shown])) for group, *numbers in rows]
-    print_table(f"{about['query']} of {about['column']}", list(columns)[: 1 + shown], texts)
-    if "counted" in about:
-        say(f"counted: {about['counted']}")
-    promise = f"{guarantee(question.epsilon, question.delta)}, neighbours by {question.relation}"
-    likely = f"with a probability of {100 * about['level']:.10g} %"
-    of_rows = "" if about["rows"] is None else f" of {about['rows']:,} rows"
-    if sampled:
-        say(f"{promise}; each answer within its error {likely}")
-        say(f"a value of {about['visible_from']:,} people or more is here {likely}")
-        return
-    if shown == 2:
-        say(f"{promise}; noise within the error{of_rows} {likely}")
-    else:
-        say(promise)
-        say(about["no_error_bound"])
-    if about["rank_error"] is not None:
-        whose = "each is" if isinstance(question, queries.Quantiles) else "it is"
-        name = about["query"].removesuffix("s")
-        say(f"{whose} at most {about['rank_error']:,.6g} rows from the {name} {likely}")
-
-
-def _answers(question: Mechanism, answer: Any) -> list[tuple[str, Any]]:
-    if isinstance(question, queries.Histogram) and question.edges is not None:
-        edges = (str(edge).removesuffix(".0") for edge in question.edges)  # in full: two bins might round to one name
-        names = [f"[{low}, {high})" for low, high in pairwise(edges)]
-        names[-1] = f"{names[-1][:-1]}]"  # only the last bin has its upper edge
-        return list(zip(names, answer.tolist(), strict=True))
-    if isinstance(question, local.SampleAndThreshold):
-        return list(zip(answer.values, answer.counts.tolist(), strict=True))
-    if isinstance(answer, dict):
-        return list(answer.items())
-    names, found = ["all"], [answer]
-    if isinstance(question, queries.Quantiles):
-        names, found = list(map(repr, question.q)), getattr(answer, "tolist", lambda: answer)()
-    return [(name, one.isoformat() if isinstance(one, date) else one) for name, one in zip(names, found, strict=True)]

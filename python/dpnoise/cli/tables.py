@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -60,7 +61,9 @@ class Column:
 
     name: str
     kind: Kind
-    labels: Sequence[str] | None = None
+    labels: tuple[str, ...] | None = None
+    if_equal: bool = False
+    """Whether to read, in place of each value, if it is the label, of which there is one."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,15 @@ def open_columns(
         spelled_as(column.labels or (), found, column.name, strict=strict)
         for column, found in zip(columns, types, strict=True)
     ]
-    batches = (
-        ([spell(one) for spell, one in zip(spelled, batch, strict=True)], amount) for batch, amount in opened.batches
-    )
-    return replace(opened, batches=batches)
+
+    def read(batch: Sequence[pa.Array]) -> list[pa.Array]:
+        found = [spell(one) for spell, one in zip(spelled, batch, strict=True)]
+        compared = zip(columns, found, strict=True)
+        return [
+            pc.equal(one, column.labels[0]) if column.if_equal and column.labels else one for column, one in compared
+        ]
+
+    return replace(opened, batches=((read(batch), amount) for batch, amount in opened.batches))
 
 
 def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tuple[Columns, list[pa.DataType]]:
@@ -137,7 +145,7 @@ def _open_csv(
     with _damage_named(path, "CSV file"):
         line, read = opened(stream.read)
     check_text(line, path)
-    wanted = [column.name for column in columns]
+    wanted = list(dict.fromkeys(column.name for column in columns))
     given = layout.delimiter or ("\t" if ".tsv" in path.suffixes[-2:] else None)
     delimiter = given or _delimiter_of(line.decode(), wanted)
     quoted_lines = layout.quoted_lines
@@ -178,7 +186,7 @@ def _open_csv(
                 table = _parsed(first, block, parse_options=parse, convert_options=convert)
             for batch in table.to_batches(batch_rows):
                 now = done if path == STDIN else raw.tell()  # a pipe has no position
-                yield list(map(converted, columns, batch.columns)), now - before
+                yield [converted(column, batch.column(column.name)) for column in columns], now - before
                 before = now
 
     return Columns(None if path == STDIN else path.stat().st_size, "bytes", batches())
@@ -233,9 +241,9 @@ def write_table(
         text = to_json({**about, name: records(columns)}) + "\n"
     else:
         lines: list[str] = []
-        rows = zip(*map(_without_formulas, columns.values()), strict=True)
+        rows = zip(*(_without_formulas([name, *column]) for name, column in columns.items()), strict=True)
         # With lines that end in "\n" alone, Python before 3.13 would not quote "\r".
-        csv.writer(SimpleNamespace(write=lines.append)).writerows([tuple(columns), *rows])
+        csv.writer(SimpleNamespace(write=lines.append)).writerows(rows)
         text = "".join(line.removesuffix("\r\n") + "\n" for line in lines)
     target.write(text.encode(errors="backslashreplace"))
 
@@ -279,7 +287,7 @@ def parquet_file(path: Path) -> pq.ParquetFile:
 def batches_of(file: pq.ParquetFile, path: Path, names: Sequence[str], batch_rows: int) -> Iterator[Sequence[pa.Array]]:
     """Yield columns a piece at a time, and refuse a damaged file that has fewer rows than it says."""
     rows = file.metadata.num_rows
-    for batch in _each(file.iter_batches(batch_rows, columns=names), path, "Parquet file"):
+    for batch in _each(file.iter_batches(batch_rows, columns=list(dict.fromkeys(names))), path, "Parquet file"):
         rows -= batch.num_rows
         yield [batch.column(name) for name in names]
     if rows:
