@@ -179,7 +179,7 @@ outputs: $(VENV)/.native $(VENV)/.extra-test-engines ## run the code of the page
 figures: ## print the figures of the layout: places of an integration, files of a noise, lines of each tenant (Python 3.11)
 	$(PYTHON) tools/figures/figures.py
 
-notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
+notebooks: ## write the tutorial and the guide to tables as Jupyter notebooks, in dist/notebooks
 	$(PYTHON) docs/site/notebooks.py dist/notebooks
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/

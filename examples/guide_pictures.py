@@ -1,6 +1,6 @@
 """Draw the pictures of the guide: python examples/guide_pictures.py docs/guide (the default is this folder).
 
-The histogram is of one random run; the other pictures are computed from formulas.
+The histogram and the means are of one random run; the other pictures are computed from formulas.
 """
 
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 import _curves
 import numpy as np
 
-from dpnoise import DiscreteLaplace, Laplace, datasets, local, plots
+from dpnoise import DiscreteLaplace, Laplace, Table, datasets, local, plots
 from dpnoise.accounting import Accountant, compose_advanced, compose_sequential
 
 
@@ -76,10 +76,23 @@ def composition(path: Path) -> None:
         axes.legend(frameon=False)
 
 
+def mean_spend(path: Path) -> None:
+    """Draw what 5,000 visits cost on average in four regions, of users who have up to a hundred visits."""
+    generator, regions = np.random.default_rng(1), ["North", "South", "East", "West"]
+    visits = {
+        "user": (2_000 * generator.random(5_000) ** 2).astype(int),
+        "region": generator.choice(regions, 5_000, p=[0.4, 0.3, 0.2, 0.1]),
+        "spend": generator.gamma(2, 30, 5_000),
+    }
+    table = Table(visits, person="user", rows=3).by("region", keys=regions)
+    with _curves.picture(path, height=2.6) as axes:
+        table.mean("spend", bounds=(0, 200), epsilon=0.5).plot(ax=axes)
+
+
 def main() -> None:
     """Draw all."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    for draw in (estimated_histogram, local_and_central_errors, errors_of_protocols, composition):
+    for draw in (estimated_histogram, local_and_central_errors, errors_of_protocols, composition, mean_spend):
         path = folder / f"{draw.__name__}.svg"
         draw(path)
         print(path)

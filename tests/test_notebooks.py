@@ -1,4 +1,4 @@
-"""The notebooks of the tutorial have the code of its chapters, which the tests of the pages run, and run themselves."""
+"""The notebooks have the code of their pages, which the tests of the pages run, and run themselves."""
 
 import json
 import re
@@ -6,8 +6,6 @@ from importlib.metadata import metadata
 
 import notebooks
 import pytest
-
-CHAPTERS = sorted(notebooks.TUTORIAL.glob("*.md"))
 
 
 def code_cells(made):
@@ -20,7 +18,7 @@ def code_cells(made):
 
 def run(name, folder, monkeypatch):
     written = {path.stem: path for path in notebooks.write(folder)}
-    assert len(written) == len(CHAPTERS) > 10
+    assert len(written) == len(notebooks.PAGES) > 10
     monkeypatch.chdir(folder)
     namespace = {"__name__": "__main__"}
     for cell in code_cells(json.loads(written[name].read_text(encoding="utf-8"))):
@@ -38,10 +36,10 @@ def test_the_notebook_of_pytorch_runs(tmp_path, monkeypatch):
     assert run("sgd_pytorch", tmp_path, monkeypatch)["accuracy"](1.0) > 0.8
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
-def test_the_cells_are_the_blocks_of_the_page(chapter):
-    page = chapter.read_text(encoding="utf-8")
-    made = notebooks.notebook(page)
+@pytest.mark.parametrize("path", notebooks.PAGES, ids=lambda path: path.stem)
+def test_the_cells_are_the_blocks_of_the_page(path):
+    page = path.read_text(encoding="utf-8")
+    made = notebooks.notebook(page, path.parent)
     code = code_cells(made)
     assert len(code) == page.count("```python\n") + page.count("```sh\n") > 0
     assert all(f"\n{cell['source'].removeprefix('%')}\n```" in page for cell in code)
@@ -55,7 +53,8 @@ def test_the_cells_are_the_blocks_of_the_page(chapter):
 
 def test_formulas_links_and_outputs():
     page = r"Of \(n\): \[ x \] See [noise](laplace.md), [the guide](../guide/sgd.md#a) and [a](https://b.c)."
-    made = notebooks.notebook(f"{page}\n\n```python\nprint(1)\n```\n\n```{{.text .output}}\n1\n```\n\nText.")
+    page = f"{page}\n\n```python\nprint(1)\n```\n\n```{{.text .output}}\n1\n```\n\nText."
+    made = notebooks.notebook(page, notebooks.PAGES[0].parent)
     text = "Of $n$: $$ x $$ See [noise](laplace.ipynb), the guide and [a](https://b.c)."
     assert [cell["source"] for cell in made["cells"][1:]] == [text, "print(1)", "Text."]
     assert [output["text"] for cell in code_cells(made) for output in cell["outputs"]] == ["1\n"]

@@ -1,4 +1,4 @@
-"""Turn the chapters of the tutorial into Jupyter notebooks: python docs/site/notebooks.py FOLDER.
+"""Turn the tutorial and the guide to tables into Jupyter notebooks: python docs/site/notebooks.py FOLDER.
 
 A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks
 of code of the page: Python with its output, which the tests compare, and `pip install`.
@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TUTORIAL = Path(__file__).parents[1] / "tutorial"
+DOCS = Path(__file__).resolve().parents[1]
+PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), DOCS / "guide/tables.md"]
 SETUP = """\
 # dpnoise is not on PyPI yet: pip builds it from its repository, and needs Rust for that.
-%pip install --quiet "dpnoise[accounting,arrow,plot] @ git+https://github.com/dpnoise/dpnoise"
+%pip install --quiet pandas "dpnoise[accounting,arrow,plot,tables] @ git+https://github.com/dpnoise/dpnoise"
 """
 _BLOCK = re.compile(
     r"^```(?:python|sh)\n(.*?)^```$(?:\n\n```\{\.text \.output[^}]*\}\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
@@ -24,15 +25,15 @@ _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https://)([^)#]*)(#[^)]*)?\)")
 
 
-def _text(markdown: str) -> str:
+def _text(markdown: str, folder: Path) -> str:
     """Return Markdown as notebooks show it: formulas between dollars, links to other notebooks only.
 
     Pictures are left out, since they are drawn when the site is built.
     """
 
     def link(found: re.Match[str]) -> str:
-        page = Path(found[2])
-        return f"[{found[1]}]({page.with_suffix('.ipynb')})" if (TUTORIAL / page).parent == TUTORIAL else found[1]
+        page = (folder / found[2]).resolve()
+        return f"[{found[1]}]({page.stem}.ipynb)" if page in PAGES else found[1]
 
     markdown = _PICTURE.sub("", markdown)
     markdown = re.sub(r"\\\((.*?)\\\)", r"$\1$", markdown, flags=re.DOTALL)
@@ -49,12 +50,12 @@ def _code(number: int, source: str, output: str | None) -> dict[str, Any]:
     return _cell(number, "code", source, execution_count=None, outputs=outputs)
 
 
-def notebook(page: str) -> dict[str, Any]:
+def notebook(page: str, folder: Path) -> dict[str, Any]:
     """Return the notebook of a page: a cell for each block of code, and one for the text between two of them."""
     texts, codes, outputs = (_BLOCK.split(page)[i::3] for i in range(3))
     cells = [_code(0, SETUP, None)]
     for i, text in enumerate(texts):
-        if markdown := _text(text):
+        if markdown := _text(text, folder):
             cells.append(_cell(2 * i + 1, "markdown", markdown))
         if i < len(codes):
             cells.append(_code(2 * i + 2, re.sub("^pip ", "%pip ", codes[i]), outputs[i]))
@@ -63,12 +64,13 @@ def notebook(page: str) -> dict[str, Any]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write the notebooks of all chapters to a folder, and return their paths."""
+    """Write the notebooks of all pages to a folder, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for page in sorted(TUTORIAL.glob("*.md")):
+    for page in PAGES:
         path = folder / f"{page.stem}.ipynb"
-        path.write_text(json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1) + "\n", encoding="utf-8")
+        made = notebook(page.read_text(encoding="utf-8"), page.parent)
+        path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         written.append(path)
     return written
 
