@@ -223,3 +223,15 @@ pub(crate) fn certain_delta(epsilon: f64, curve: impl Fn(&Ball) -> Ball) -> f64 
     }
     least
 }
+
+fn power(base: &Ball, mut exponent: u64) -> Ball {
+    let (mut square, mut product) = (base.clone(), Ball::integer(1, base.precision()));
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            product = &product * &square;
+        }
+        square = &square * &square;
+        exponent /= 2;
+    }
+    product
+}

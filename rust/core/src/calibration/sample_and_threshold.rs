@@ -6,7 +6,7 @@ use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::power_of_two;
 
 use super::root::fits;
-use super::{Goal, certain_delta, check_local_epsilon};
+use super::{Goal, certain_delta, check_local_epsilon, power};
 use crate::error::Error;
 use crate::params::Relation;
 
@@ -234,18 +234,6 @@ impl Waiting {
     fn whole(&self, value: u64) -> Ball {
         Ball::integer(value, self.one.precision())
     }
-}
-
-fn power(base: &Ball, mut exponent: u64) -> Ball {
-    let (mut square, mut product) = (base.clone(), Ball::integer(1, base.precision()));
-    while exponent > 0 {
-        if exponent % 2 == 1 {
-            product = &product * &square;
-        }
-        square = &square * &square;
-        exponent /= 2;
-    }
-    product
 }
 
 #[cfg(test)]

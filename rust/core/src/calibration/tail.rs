@@ -2,6 +2,7 @@
 
 use dpnoise_kernels::arith::ball::Ball;
 
+use super::power;
 use crate::params::{Delta, Epsilon};
 
 /// The smallest t >= `least` with P(noise > t) <= delta, for discrete Laplace noise of scale sensitivity/epsilon; `least` is
@@ -87,17 +88,6 @@ fn reached(threshold: i64, count: u64, exponent: &Ball) -> Ball {
     let tail = |steps: u64| exponent.times(steps).exp().divided_by(&(&one + &exponent.exp()));
     let steps = i128::from(threshold) - i128::from(count);
     if steps >= 0 { tail(steps as u64) } else { &one - &tail((1 - steps) as u64) }
-}
-
-fn power(base: &Ball, exponent: u64) -> Ball {
-    let mut result = Ball::integer(1, base.precision());
-    for bit in (0..u64::BITS - exponent.leading_zeros()).rev() {
-        result = &result * &result;
-        if exponent >> bit & 1 == 1 {
-            result = &result * base;
-        }
-    }
-    result
 }
 
 #[cfg(test)]
