@@ -126,8 +126,7 @@ def coded_persons(ids: Any, name: str) -> tuple[Coded, NDArray[np.bool_]]:
     """
     found = _coded(ids, name)
     has_none = found.codes < 0
-    kinds = {found.kind} if found.kind else {common_kind([plain(one)]) for one in found._listed()}
-    if "booleans" in kinds:
+    if found.kind == "booleans" or (found.kind is None and not {bool, np.bool_}.isdisjoint(map(type, found.values))):
         raise TypeError(f"{name} must be texts or integers that name the persons, got booleans")
     is_id = np.append(_are_ids(found), False)[found.codes]
     return found.only(is_id)._merged(name), has_none
@@ -159,15 +158,16 @@ def _coded(column: Any, name: str) -> Coded:
         return found
     # Integers beside missing values would become floats. Among objects missing values change no other.
     found = _coded_array(array_of_column(column, name, missing=is_of_objects(column)), name)
-    if is_foreign(type(column)):
-        found.kind = found.kind or read_by(_kind_of_type, column, name)
-    if is_foreign(type(column)) and (present := read_by(_present, column, name)) is not None:
-        if np.count_nonzero(present) != len(found):
-            raise ParameterError(f"{name} must not change while it is read")
-        codes = np.full(len(present), -1, np.int32)
-        codes[present] = found.codes
-        found = Coded(codes, found.values, found.kind)
-    return found
+    if not is_foreign(type(column)):
+        return found
+    kind = found.kind or read_by(_kind_of_type, column, name)
+    if (present := read_by(_present, column, name)) is None:
+        return Coded(found.codes, found.values, kind)
+    if np.count_nonzero(present) != len(found):
+        raise ParameterError(f"{name} must not change while it is read")
+    codes = np.full(len(present), -1, np.int32)
+    codes[present] = found.codes
+    return Coded(codes, found.values, kind)
 
 
 def _present(column: Any) -> NDArray[np.bool_] | None:

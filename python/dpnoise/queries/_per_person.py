@@ -35,20 +35,21 @@ class Contribution:
     @property
     def most(self) -> int:
         """The most rows of a person that are kept."""
-        return sum(self._corner)
+        full, each, rest = self._corner
+        return full * each + rest
 
     @property
     def squares(self) -> int:
         """The largest sum over the groups of the squares of the numbers of rows of a person that are kept."""
-        return sum(rows * rows for rows in self._corner)
+        full, each, rest = self._corner
+        return full * each**2 + rest**2
 
     @property
-    def _corner(self) -> list[int]:
-        """The rows in each group where both sums are largest: as many full groups as there may be, and a rest."""
+    def _corner(self) -> tuple[int, int, int]:
+        """Where both sums are largest: how many groups are full, the rows in each of them, and in one more."""
         each = min(self.rows, self.rows_per_group or self.rows)
         full, rest = divmod(self.rows, each)
-        found = [each] * full + [rest] * (rest > 0)
-        return found if self.groups is None else found[: self.groups]
+        return (full, each, rest) if self.groups is None or self.groups > full else (self.groups, each, 0)
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,6 @@ class Persons:
                 codes = np.where(chosen, codes, np.int32(-1))
         kept: NDArray[np.bool_] = _native.keep_rows(codes, count, contribution.rows, rng).view(np.bool_)
         return kept if self.alone is None else kept | (self.alone & present)
-
-
-def persons_of(ids: Any, name: str, missing: str) -> Persons:
-    """Code the persons of rows; a row without an id is kept if it is its own person."""
-    found, has_none = coded_persons(ids, name)
-    return Persons(found, has_none if missing == "own" else None)
 
 
 def only(rows: Any, kept: NDArray[np.bool_]) -> Any:
@@ -282,8 +277,9 @@ class PerPerson(Mechanism):
         return self._row_level._released(self._chosen(rows, found, None, rng), threads, rng)
 
     def _persons(self, ids: Values, name: str) -> Persons:
-        """Read the ids of the persons, once."""
-        return persons_of(ids, name, self._missing)
+        """Read the ids of the persons, once; a row without an id is kept if it is its own person."""
+        found, has_none = coded_persons(ids, name)
+        return Persons(found, has_none if self._missing == "own" else None)
 
     def _chosen(self, rows: Any, persons: Persons, groups: Coded | None, rng: Rng) -> Any:
         """Return rows that the query has read, with those that are not kept as missing values."""

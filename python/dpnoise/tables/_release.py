@@ -208,8 +208,6 @@ class Release(Tabular):
             tables.append((size, self._group_of_each(answer) | about | answer._columns("value", "")))
         for column in dict.fromkeys(column for _, table in tables for column in table):
             found[column] = [one for size, table in tables for one in table.get(column, [None] * size)]
-        if {int, float} == set(map(type, found["value"])):  # Polars does not mix them
-            found["value"] = list(map(float, found["value"]))
         return found
 
     def _errors(self) -> dict[str, Column]:

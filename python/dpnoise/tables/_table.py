@@ -12,7 +12,7 @@ import numpy as np
 from dpnoise._codes import Coded, coded
 from dpnoise._columns import distinct_labels
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import check_text, checked_level, integer
+from dpnoise._numbers import check_text, checked_level
 from dpnoise._types import Integer, Labels, Number, Rng
 from dpnoise.accounting import Ledger, PrivacyCost, compose_sequential
 from dpnoise.queries import (
@@ -106,11 +106,12 @@ class Table(Questions):
             raise ParameterError(f'missing_person must be "drop" without person, got {missing_person!r:.60}')
         self._frame = Frame(frame)
         self._person, self._missing = person, missing_person
-        self._rows = None if rows is None else integer(rows, "rows", range(1, 2**20 + 1))
+        self._rows: int | None = None
         self._spent: list[PrivacyCost] = []
-        if person is not None:
+        if person is not None and rows is not None:
             self._frame.check(person, "person")
-            self._mechanism(Count(epsilon=1), {})  # checks its parameters
+            checked = PerPerson(Count(epsilon=1), person=person, rows=rows, missing_person=missing_person)
+            self._rows = checked.rows
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}")
         if ledger is not None and (ledger.relation, ledger.person) != ("add/remove", person):
