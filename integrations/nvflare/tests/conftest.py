@@ -1,0 +1,6 @@
+"""Tests and programs import `runner`, which stands beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
