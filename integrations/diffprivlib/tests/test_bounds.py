@@ -35,8 +35,9 @@ def test_folding(lower, upper):
     assert fold_integers(values, lower, upper).tolist() == [
         lower if lower == upper else folded(int(value), lower, upper) for value in values
     ]
-    expected = [lower if lower == upper else folded(value / 8, lower, upper) for value in values]
-    assert fold(values / 8, lower, upper).tolist() == expected
+    expected = np.array([lower if lower == upper else folded(value / 8, lower, upper) for value in values])
+    for scale in (2.0**-1071, 1.0, 2.0**1018):
+        assert fold(scale * values / 8, scale * lower, scale * upper).tolist() == (scale * expected).tolist()
 
 
 def test_folding_far_away():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from diffprivlib import mechanisms, models, tools
 from host_tests.patches import check_blocks, check_install, holdings
+from host_tests.silence import check_silent, columns
 
 import dpnoise_diffprivlib as ours
 from dpnoise.hazmat import SeededRng
@@ -27,29 +28,31 @@ Y = (X.sum(axis=1) > 1.5).astype(int)
 BOUNDS = {"epsilon": 5.0, "bounds": (0, 1)}
 
 MODELS = {
-    "GaussianNB": lambda **more: models.GaussianNB(**BOUNDS, **more).fit(X, Y),
-    "KMeans": lambda **more: models.KMeans(n_clusters=2, **BOUNDS, **more).fit(X),
-    "LinearRegression": lambda **more: models.LinearRegression(
+    "GaussianNB": lambda x=X, **more: models.GaussianNB(**BOUNDS, **more).fit(x, Y[: len(x)]),
+    "KMeans": lambda x=X, **more: models.KMeans(n_clusters=2, **BOUNDS, **more).fit(x),
+    "LinearRegression": lambda x=X, **more: models.LinearRegression(
         epsilon=5.0, bounds_X=(0, 1), bounds_y=(0, 1), **more
-    ).fit(X, Y),
+    ).fit(x, Y[: len(x)]),
     "LogisticRegression": lambda **more: models.LogisticRegression(epsilon=5.0, data_norm=2.0, **more).fit(X, Y),
-    "PCA": lambda **more: models.PCA(n_components=2, data_norm=2.0, **BOUNDS, **more).fit(X),
-    "RandomForestClassifier": lambda **more: models.RandomForestClassifier(
+    "PCA": lambda x=X, **more: models.PCA(n_components=2, data_norm=2.0, **BOUNDS, **more).fit(
+        x.copy()  # which it changes
+    ),
+    "RandomForestClassifier": lambda x=X, **more: models.RandomForestClassifier(
         n_estimators=3, classes=[0, 1], **BOUNDS, **more
-    ).fit(X, Y),
-    "StandardScaler": lambda **more: models.StandardScaler(**BOUNDS, **more).fit(X),
+    ).fit(x, Y[: len(x)]),
+    "StandardScaler": lambda x=X, **more: models.StandardScaler(**BOUNDS, **more).fit(x),
 }
 TOOLS = {
     **{
-        name: lambda name=name, **more: getattr(tools, name)(X, **BOUNDS, **more)
+        name: lambda x=X, name=name, **more: getattr(tools, name)(x, **BOUNDS, **more)
         for name in ("mean", "var", "std", "sum", "nanmean", "nanvar", "nanstd", "nansum", "median")
     },
-    "quantile": lambda **more: tools.quantile(X, [0.25, 0.75], **BOUNDS, **more),
-    "percentile": lambda **more: tools.percentile(X, 10, **BOUNDS, **more),
-    "count_nonzero": lambda **more: tools.count_nonzero(X > 0.5, epsilon=1.0, **more),
-    "histogram": lambda **more: tools.histogram(X[:, 0], epsilon=1.0, range=(0, 1), **more),
-    "histogram2d": lambda **more: tools.histogram2d(*X[:, :2].T, epsilon=1.0, range=[(0, 1)] * 2, bins=3, **more),
-    "histogramdd": lambda **more: tools.histogramdd(X, epsilon=1.0, range=[(0, 1)] * 3, bins=3, **more),
+    "quantile": lambda x=X, **more: tools.quantile(x, [0.25, 0.75], **BOUNDS, **more),
+    "percentile": lambda x=X, **more: tools.percentile(x, 10, **BOUNDS, **more),
+    "count_nonzero": lambda x=X, **more: tools.count_nonzero(x > 0.5, epsilon=1.0, **more),
+    "histogram": lambda x=X, **more: tools.histogram(x[:, 0], epsilon=1.0, range=(0, 1), **more),
+    "histogram2d": lambda x=X, **more: tools.histogram2d(*x[:, :2].T, epsilon=1.0, range=[(0, 1)] * 2, bins=3, **more),
+    "histogramdd": lambda x=X, **more: tools.histogramdd(x, epsilon=1.0, range=[(0, 1)] * 3, bins=3, **more),
 }
 # Their noise stays the host's.
 NOT_REPLACED = {"LogisticRegression"}
@@ -122,6 +125,35 @@ def test_seeds_of_models_and_tools_are_refused(name, seed):
             run(random_state=seed)
         if name in TOOLS:
             run(random_state=np.random.mtrand._rand)
+
+
+@pytest.mark.parametrize("name", sorted({*MODELS, *TOOLS} - NOT_REPLACED))
+def test_no_warning_tells_of_a_row(name):
+    rows = []
+    for column in columns(40, [np.float64]):
+        if not np.isnan(column).all():  # of whom a mean is NaN, and says so
+            rows.append(X[:40].copy())
+            rows[-1][:, 0] = column
+    with patched():
+        check_silent((MODELS | TOOLS)[name], rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "shown"),
+    [
+        (models.LogisticRegression(epsilon=5.0, data_norm=2.0), np.full(len(X), 41), "only one class: 41"),
+        (models.LinearRegression(bounds_X=(0, 1), bounds_y=(0, 1)), np.full(len(X), "Ann"), "'Ann'"),
+    ],
+    ids=["label", "text"],
+)
+def test_errors_that_show_a_value_are_those_that_the_page_names(model, labels, shown):
+    with patched(), pytest.raises(ValueError, match=shown):
+        model.fit(X, labels)
+
+
+def test_warnings_of_the_host_are_found():
+    with pytest.raises(AssertionError, match="overflow"):
+        check_silent(MODELS["PCA"], [X, 1e300 * X])
 
 
 def test_generators_of_hazmat_are_for_mechanisms_only():

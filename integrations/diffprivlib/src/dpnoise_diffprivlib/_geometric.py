@@ -41,7 +41,11 @@ class IntegerNoise(NoiseForArrays):
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
-        return int(value) if noise is None else int(noise.release(int(value), rng=self._test_rng))
+        if noise is not None:
+            return int(noise.release(int(value), rng=self._test_rng))
+        if not -(2**63) <= value < 2**63:
+            raise ParameterError("value must be in the range of int64")
+        return int(value)
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         noise = self._noise()

@@ -6,7 +6,7 @@ import math
 import sys
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ class RealNoise(NoiseForArrays):
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         noise = self._noise()
-        floats = values.astype(np.float64)
+        floats = as_floats(values)
         finite = np.isfinite(floats)
         if noise is None:
             return floats
@@ -200,10 +200,14 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
         return self._snap(Laplace.randomise(self, exact if math.isnan(exact) else self._between_bounds(exact)))
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        if self.sensitivity == 0:
-            return np.array([_randomise_of_host(self, value) for value in values.flat]).reshape(values.shape)
-        noisy = Laplace._randomise_array(self, np.clip(values.astype(np.float64), self.lower, self.upper))
-        return np.array([self._snap(value) for value in noisy.flat], np.float64).reshape(values.shape)
+        snap: Any = partial(_randomise_of_host, self)
+        if self.sensitivity != 0:
+            snap, values = (
+                self._snap,
+                Laplace._randomise_array(self, np.clip(as_floats(values), self.lower, self.upper)),
+            )
+        # Python's floats, since NumPy's warn of what becomes of a value.
+        return np.array([snap(value) for value in values.ravel().tolist()], np.float64).reshape(values.shape)
 
     def _between_bounds(self, value: float) -> float:
         return float(min(max(value, self.lower), self.upper))
@@ -233,6 +237,12 @@ def as_float(value: Any) -> float:
     if math.isnan(found) or bool(found == value):
         return found
     raise ParameterError("value must be a number that a float holds exactly")
+
+
+def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a copy of an array as float64."""
+    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
+        return values.astype(np.float64)
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -301,7 +311,7 @@ class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         grid = self._noise()
-        bounded = np.array(np.clip(values.astype(np.float64), self.lower, self.upper))
+        bounded = np.array(np.clip(as_floats(values), self.lower, self.upper))
         numbers = ~np.isnan(bounded)
         if grid is not None and numbers.any():
             bounded[numbers] = self._from_inside(self._release(grid, self._from_inside(bounded[numbers])))

@@ -49,16 +49,18 @@ _LARGEST: Final = 2**61
 
 def fold(values: NDArray[np.float64], lower: float, upper: float) -> NDArray[np.float64]:
     """Reflect each value at the bounds until it lies between them. Infinite values stay if both bounds are infinite."""
-    if not (np.isfinite(lower) and np.isfinite(upper)):
-        with np.errstate(invalid="ignore"):  # results for a bound at infinity are not used
+    with np.errstate(all="ignore"):  # a warning would tell of a value
+        if not (np.isfinite(lower) and np.isfinite(upper)):
             values = np.where(values < lower, 2 * lower - values, values)
             return np.where(values > upper, 2 * upper - values, values)
-    if lower == upper:
-        return np.full_like(values, lower)
-    period = 2 * (upper - lower)
-    finite = np.isfinite(values)
-    into = np.mod(np.where(finite, values, lower) - lower, period)
-    return np.where(finite, np.clip(lower + np.minimum(into, period - into), lower, upper), values)
+        if lower == upper:
+            return np.full_like(values, lower)
+        # Differences of eighths are finite for all values and bounds; eighths of small bounds would lose digits.
+        unit = 8.0 if max(abs(lower), abs(upper)) > 1 else 1.0
+        first, period = lower / unit, 2 * (upper / unit - lower / unit)
+        finite = np.isfinite(values)
+        into = np.mod(np.where(finite, values, lower) / unit - first, period)
+        return np.where(finite, np.clip(unit * (first + np.minimum(into, period - into)), lower, upper), values)
 
 
 def fold_integers(values: NDArray[np.int64], lower: Any, upper: Any) -> NDArray[np.int64]:

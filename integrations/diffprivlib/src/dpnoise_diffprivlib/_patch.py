@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
+from functools import wraps
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
-from diffprivlib import mechanisms
+from diffprivlib import mechanisms, models, tools
 from diffprivlib.models.forest import RandomForestClassifier
 from diffprivlib.utils import check_random_state
 
@@ -63,9 +64,30 @@ def install() -> None:
     _PATCH.enter()
 
 
+def _silent(function: Any) -> Any:
+    """Let the host's arithmetic on private numbers give no warning, which would tell of a single number."""
+
+    @wraps(function)
+    def silent(*arguments: Any, **more: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments, **more)
+
+    return silent
+
+
+_SILENT_TOOLS: Final = {id(tool): _silent(tool) for tool in vars(tools).values() if callable(tool)}
+_SILENT_MODELS: Final = [
+    (kind, name, _silent(getattr(kind, name)))
+    for kind in vars(models).values()
+    for name in ("fit", "fit_transform", "partial_fit")
+    if hasattr(kind, name)
+]
+
+
 def _replacements() -> list[tuple[Any, str, Any]]:
     by_original: dict[int, Any] = {id(getattr(mechanisms, kind.__name__)): kind for kind in _REPLACED}
     by_original[id(check_random_state)] = _secure_random_state
+    by_original |= _SILENT_TOOLS
     return [
         *(
             (module, name, by_original[id(value)])
@@ -73,6 +95,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
             for name, value in module.__dict__.items()
             if id(value) in by_original
         ),
+        *_SILENT_MODELS,
         (RandomForestClassifier, "_make_estimator", _make_tree),
     ]
 

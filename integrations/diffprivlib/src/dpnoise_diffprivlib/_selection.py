@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from diffprivlib import mechanisms
@@ -49,6 +49,15 @@ class Binary(NoiseForArrays, mechanisms.Binary):
     def _noise(self) -> float:
         return flip_probability(self.epsilon)
 
+    def _check_all(self, value: Any) -> bool:
+        if isinstance(value, str) and value not in (self.value0, self.value1):
+            self._refuse()
+        checked: bool = super()._check_all(value)
+        return checked
+
+    def _refuse(self) -> NoReturn:  # the host's message shows the value
+        raise ValueError(f'Value to be randomised is not in the domain {{"{self.value0}", "{self.value1}"}}')
+
     def randomise(self, value: str) -> str:
         """Randomise one of the two labels; another value raises a ValueError.
 
@@ -69,7 +78,7 @@ class Binary(NoiseForArrays, mechanisms.Binary):
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         second = values == self.value1
         if not np.all(second | (values == self.value0)):
-            raise ValueError(f'Values to be randomised must be in the domain {{"{self.value0}", "{self.value1}"}}')
+            self._refuse()
         flips = samplers.bernoulli(self._noise(), size=values.shape, rng=self._test_rng)
         randomised: NDArray[Any] = np.array([self.value0, self.value1])[(second != flips).astype(np.intp)]
         return randomised
@@ -121,6 +130,16 @@ class Exponential(SecureNoise, mechanisms.Exponential):
     McSherry and Talwar (2007), "Mechanism design via differential privacy".
     """
 
+    @classmethod
+    def _check_utility_candidates_measure(cls, utility: Any, candidates: Any, measure: Any) -> Any:
+        if not isinstance(utility, list):  # the host's message shows the utilities
+            raise TypeError(f"Utility must be a list, got a {type(utility)}.")
+        return super()._check_utility_candidates_measure(utility, candidates, measure)
+
+    @classmethod
+    def _find_probabilities(cls, *_: Any) -> None:
+        """Compute nothing: the host's probabilities overflow for some utilities, and NumPy warns of it."""
+
     def _noise(self) -> Any:
         if self.measure and self.epsilon < _LEAST_EPSILON:
             raise ParameterError(f"epsilon must be at least 2**-20 with a measure, got {self.epsilon}")
@@ -146,9 +165,13 @@ class Exponential(SecureNoise, mechanisms.Exponential):
         object
             The name of the candidate, or its index, an int.
         """
+        if value is not None:  # the host's message shows it
+            raise ValueError("Value to be randomised must be None")
         self._check_all(value)
         floats = all(isinstance(number, float) for number in self.utility)
         utility = reals_of(np.array(self.utility) if floats else self.utility, "utility")
+        if np.isnan(utility).any():
+            raise ParameterError("utility must have no NaN")
         index = self._choose_weighed(utility) if self.measure else self._choose(utility)
         return self.candidates[index] if self.candidates else index
 
@@ -175,7 +198,8 @@ class Exponential(SecureNoise, mechanisms.Exponential):
         # On the grid a utility changes by whole steps.
         steps = math.ceil(Fraction(sensitivity) / Fraction(step))
         mechanism = _mechanism(dpnoise.Exponential, epsilon, steps * step, monotonic)
-        places = np.floor(utility[allowed] / step) + np.floor(mechanism.scale * np.log(measure[allowed]) / step)
+        with np.errstate(all="ignore"):  # a warning would tell of a utility
+            places = np.floor(utility[allowed] / step) + np.floor(mechanism.scale * np.log(measure[allowed]) / step)
         if not (np.abs(places) < _EXACT).all():
             raise ParameterError("utility must be numbers below 2**30 times sensitivity in magnitude")
         return int(np.flatnonzero(allowed)[mechanism.release(places * step, rng=self._test_rng)])
