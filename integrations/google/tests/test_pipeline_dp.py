@@ -8,6 +8,7 @@ import numpy as np
 import pipeline_dp
 import pytest
 from host_tests.patches import check_blocks, check_install, check_many_threads
+from host_tests.silence import NUMBERS, check_silent, columns
 from pipeline_dp import dp_computations, pipeline_backend, sampling_utils
 from pipeline_dp.aggregate_params import NormKind
 from pydp.algorithms import numerical_mechanisms, partition_selection
@@ -234,6 +235,25 @@ def test_vectors(noise):
     assert found.shape == (4,)
     assert found == pytest.approx([400, 200, 0, 0], abs=90)  # 100 scales at least
     assert (found != [400, 200, 0, 0]).all()
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+def test_no_warning_tells_of_a_row(noise):
+    def totals(number):
+        metrics = [METRICS.COUNT, METRICS.SUM, METRICS.MEAN, METRICS.VARIANCE, METRICS.PRIVACY_ID_COUNT]
+        return aggregate(metrics, noise, ["day0", "day7"], rows=[*VISITS[:60], (500, "day0", number)])
+
+    def vectors(column):
+        rows = [*((person, "all", np.ones(4)) for person in range(60)), (60, "all", column)]
+        return aggregate([METRICS.VECTOR_SUM], noise, rows=rows, **VECTOR)
+
+    params = vector_params(noise, NormKind.L2)
+    with ours.patched():
+        check_silent(totals, [*NUMBERS, columns(1)[-1][0]])
+        check_silent(vectors, columns(4))
+        check_silent(lambda column: dp_computations.add_noise_vector(column, params), columns(4))
+    with pytest.raises(AssertionError, match="invalid value"):
+        check_silent(vectors, columns(4))
 
 
 def vector_params(noise, norm, epsilon=1.0):

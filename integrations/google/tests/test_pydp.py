@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from host_tests.silence import NUMBERS, check_silent, columns
 from mpmath import mpf
 from pydp.algorithms import numerical_mechanisms as host
 
@@ -327,3 +328,12 @@ def test_large_noise_of_integers_saturates():
     assert (np.abs(released.astype(float)) > 2.0**60).any()
     assert (released > 0).any()
     assert (released < 0).any()
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_no_warning_tells_of_a_number(name):
+    mechanism = getattr(ours, name)(*SIMPLE[name])
+    check_silent(mechanism.add_noise, [*NUMBERS, *columns(4)])
+    check_silent(lambda number: mechanism.noised_value_above_threshold(number, 1.0), NUMBERS)
+    with pytest.raises(AssertionError, match="invalid value encountered in cast"):
+        check_silent(lambda column: mechanism.add_noise(column.astype(np.float64)), columns(4))

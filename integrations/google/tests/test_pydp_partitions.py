@@ -6,6 +6,7 @@ import pickle
 
 import mpmath
 import pytest
+from host_tests.silence import NUMBERS, check_silent
 from pydp.algorithms import partition_selection as host
 
 from dpnoise import ParameterError
@@ -198,3 +199,9 @@ def test_pickling_and_copying(name, pre_threshold):
         assert (other.epsilon, other.delta, other.max_partitions_contributed) == (0.5, 1e-5, 2)
         assert getattr(other, "pre_threshold", None) == pre_threshold
         assert getattr(other, "threshold", None) == getattr(mine, "threshold", None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("least", [None, 3])
+def test_no_warning_tells_of_a_number_of_people(name, least):
+    check_silent(ours.create_partition_strategy(name, 1.0, 1e-5, 1, least).should_keep, NUMBERS)

@@ -15,6 +15,7 @@ from typing import Any
 import mbi
 import numpy as np
 import pytest
+from host_tests.silence import INTEGERS, check_silent
 
 import dpnoise
 import dpnoise_mbi as ours
@@ -70,6 +71,17 @@ def test_the_host_fits_a_model_to_measurements() -> None:
         DOMAIN, ours.measure(data, [("a",), ("b", "c")], rho=1e4), iters=200
     )
     assert np.abs(model.project(("b", "c")).datavector() - data.project(("b", "c")).datavector()).sum() < 20
+
+
+@pytest.mark.parametrize("rows", [0, 1, 50])
+def test_no_warning_tells_of_a_row(rows: int) -> None:
+    def release(number: int) -> None:
+        columns = {**some_data(rows).data, "a": np.full(rows, number)}
+        data = mbi.Dataset(columns, DOMAIN)
+        ours.measure(data, CLIQUES, rho=1.0)
+        ours.choose(data, CLIQUES, FLAT, epsilon=1.0)
+
+    check_silent(release, INTEGERS)
 
 
 class Recorded(Exception):

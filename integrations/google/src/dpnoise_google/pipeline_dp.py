@@ -86,7 +86,7 @@ def _patched_when_read(method: Callable[..., Any]) -> Callable[..., Any]:
 def _each_patched(results: Any) -> Iterator[Any]:
     remaining, end = iter(results), object()
     while True:
-        with patched():
+        with patched(), np.errstate(all="ignore"):  # a warning about the host's arithmetic would tell of a value
             result = next(remaining, end)
         if result is end:
             return
@@ -103,7 +103,8 @@ def _add_noise(mechanism: Any, value: Any) -> Any:
     """Add noise as the host does, but to whole arrays at once."""
     # A mechanism that was made outside of the patch is the host's.
     if isinstance(value, np.ndarray) and isinstance(mechanism._mechanism, GridNoise):
-        return mechanism._mechanism.add_noise(1.0 * value)
+        with np.errstate(all="ignore"):  # as above
+            return mechanism._mechanism.add_noise(1.0 * value)
     return _add_noise_one_by_one(mechanism, value)
 
 
@@ -120,7 +121,8 @@ class _AtOnce:
 
 def _add_noise_vector(vec: NDArray[Any], noise_params: Any) -> NDArray[np.float64]:
     """Add noise to the whole vector at once; the host computes and checks the sensitivity."""
-    released: NDArray[np.float64] = _add_noise_to_each(_AtOnce(vec), noise_params)[0]
+    with np.errstate(all="ignore"):  # as above
+        released: NDArray[np.float64] = _add_noise_to_each(_AtOnce(vec), noise_params)[0]
     return released
 
 

@@ -51,7 +51,9 @@ class GridNoise:
         if isinstance(result, int):
             return round(self._noise.release(_exact(result)))
         given = reals_of(result, "result")
-        noisy = self._released(given.astype(np.float64))
+        with np.errstate(all="ignore"):  # a warning about a signalling NaN
+            floats = given.astype(np.float64)
+        noisy = self._released(floats)
         if given.dtype.kind in "iu":
             # The largest double below 2**63 is 1024 less than that.
             noisy = np.clip(np.rint(noisy), _INT64.min, _INT64.max - 1023).astype(np.int64)
