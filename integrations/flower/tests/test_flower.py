@@ -6,6 +6,7 @@ import doctest
 import logging
 import runpy
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from flwr.supercore.privacy_accounting import NeighboringRelation, PrivacyConfig
 from flwr.supercore.privacy_accounting.rdp_accountant import RdpAccountant
 from flwr.supercore.task_identity import TaskIdentity
 from host_tests.errors import error_of
+from host_tests.silence import check_silent, columns
 from scipy import stats
 
 import dpnoise_flower as ours
@@ -152,6 +154,43 @@ GOING_ON = {
 }
 
 
+INTEGERS = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
+
+
+def counted(arrays: dict[str, Any], counters: Any) -> dict[str, Any]:
+    return {"n": np.array(counters), **arrays, "mask": np.array([True, False])}
+
+
+@pytest.mark.parametrize("name", GOING_ON)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integers_and_booleans_stay_those_of_the_model(name: str, dtype: Any) -> None:
+    counters = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    model = counted(MODEL, counters)
+    contents = [{**counted(each, counters // 2), "mask": np.array([False, True])} for each in rows()]
+    (local_reply,) = sent_by(local(), contents[0], model).content.array_records.values()
+    for found in (
+        round_of(wrapped(inner=GOING_ON[name]()), contents, model),
+        {key: array.numpy() for key, array in local_reply.items()},
+    ):
+        assert list(found) == list(model)
+        for key in ("n", "mask"):
+            np.testing.assert_array_equal(found[key], model[key])
+            assert found[key].dtype == model[key].dtype
+        assert (found["w"] != 0).all()
+
+
+def test_integers_and_booleans_are_no_part_of_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So they change neither what is released, nor its sensitivity; and one that took part would be noticed."""
+    model, contents = counted(MODEL, 5), [counted(each, 1000) for each in rows()]
+    released = [lambda: sums_of(wrapped(), contents, model), lambda: steps_of(local(), contents[0], model)]
+    for found, expected in zip(released, [sums_of(wrapped(), rows()), steps_of(local(), rows()[0])], strict=True):
+        np.testing.assert_array_equal(found(), expected)
+        with monkeypatch.context() as patch:
+            patch.setattr(ours, "_moves", lambda array: array.dtype.kind in "fi")
+            assert not np.array_equal(found(), expected)
+            assert np.linalg.norm(found()[1:]) < 0.01 * np.linalg.norm(expected), "the counter took the norm"
+
+
 @pytest.mark.parametrize("name", GOING_ON)
 def test_strategies_go_on_from_the_noisy_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wrapped strategy does what it does to one client that has the noisy model."""
@@ -235,9 +274,8 @@ def test_parameters_that_cannot_be_honoured_are_refused(call: Callable[[], Any],
 
 
 ODD = {
-    "integers": {**MODEL, "n": np.array(3)},
-    "long doubles": {"w": np.zeros(3, np.longdouble)},
-    "booleans": {"w": np.zeros(3, bool)},
+    "long doubles": {**MODEL, "v": np.zeros(3, np.longdouble)},
+    "integers alone": {"n": np.array(3), "m": np.zeros(3, bool)},
     "nothing": {"w": np.zeros((0, 3))},
     "no arrays": {},
 }
@@ -247,10 +285,10 @@ ODD = {
 def test_models_that_cannot_be_clipped_are_refused_before_they_are_sent(name: str) -> None:
     strategy = wrapped()
     with pytest.raises(
-        ParameterError, match=r"^arrays must (be float16, float32 or float64, got \w+ for|have at least)"
+        ParameterError, match=r"^arrays must (be float16, float32, float64, integers or booleans, got |have at least)"
     ):
         strategy.configure_train(1, record(ODD[name]), ConfigRecord(), Grid())
-    with pytest.raises(ParameterError, match=r"^arrays must have at least one number, got none: .* configure_train$"):
+    with pytest.raises(ParameterError, match=r"^arrays must have at least one number of .* configure_train$"):
         strategy.aggregate_train(1, [])
 
 
@@ -261,7 +299,7 @@ SECRET = 0.123456
     ("wrong", "text"),
     [
         ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros(1)}, "the keys and shapes of those of the model"),
-        ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros((), int)}, "be float16, float32 or float64"),
+        ({"w": np.full((2, 3), SECRET, np.float32), "b": np.zeros((), int)}, "of floating point, integers"),
     ],
 )
 def test_replies_that_do_not_fit_the_model_are_refused_without_showing_them(wrong: Any, text: str) -> None:
@@ -491,6 +529,21 @@ def test_nothing_is_released_without_randomness_and_the_round_is_paid(monkeypatc
     assert paid.num_releases == 1, "what is refused costs nothing"
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_no_warning_tells_of_a_client(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = {"w": np.full(4, np.finfo(dtype).max / 2, dtype)}
+    replies = [{"w": column} for column in columns(4, [np.float16, np.float32, np.float64])]
+
+    def check() -> None:
+        check_silent(lambda reply: round_of(wrapped(), [reply, *[model] * (CLIENTS - 1)], model), replies)
+        check_silent(lambda reply: sent_by(local(), reply, model), replies)
+
+    check()
+    monkeypatch.setattr(np, "errstate", lambda **_: nullcontext())
+    with pytest.raises(AssertionError, match="is warned of"):
+        check()
+
+
 def accountant(sampling: Any = SamplingMethod.NO_AMPLIFICATION) -> Any:
     return RdpAccountant(
         PrivacyConfig(
@@ -603,8 +656,8 @@ def test_failures_of_the_modifier_are_the_hosts() -> None:
         assert failure_of(ours, message, reply) == failure_of(host_mods, message, reply)
     message = Message(two, dst_node_id=1, message_type=MessageType.TRAIN)
     assert failure_of(ours, message, None) == failure_of(host_mods, message, None)
-    with pytest.raises(ParameterError, match=r"got int64 for 'n': leave it out of the record$"):
-        sent_by(local(), {}, ODD["integers"])
+    with pytest.raises(ParameterError, match=r"got \w+ for 'v': cast it, or leave it out of the record$"):
+        sent_by(local(), {}, ODD["long doubles"])
     with pytest.raises(ParameterError, match="the keys and shapes of those of the model"):
         sent_by(local(), {**MODEL, "b": np.zeros(2)})
 

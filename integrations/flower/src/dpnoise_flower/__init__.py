@@ -4,7 +4,8 @@ A program imports them instead of Flower's. The strategy wrapper gives central p
 clips each client's update on a grid, adds the updates up as integers, and adds exact noise to that sum. The modifier
 gives local privacy: a client sends its own update with exact noise.
 
-Both protect the arrays of a model, and nothing else that a client sends. The strategy wrapper drops the rest.
+Both protect the arrays of a model, and nothing else that a client sends. The strategy wrapper drops the rest. Arrays of
+integers and booleans, such as counters of batches, stay those of the model: what clients make of them is dropped.
 """
 
 from __future__ import annotations
@@ -69,17 +70,18 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
     ------
     ParameterError, ValueError, InconsistentMessageReplies
         Where the host raises an error; when ``strategy`` needs each reply; by ``configure_train``, when an array of the
-        model is not of floating point; and by ``aggregate_train``, when a reply does not fit the model, or replies have
-        different weights. No error shows anything of a reply, and nothing was drawn or paid; that there is one says
-        that a client sent such a reply.
+        model is of another dtype than float16, float32, float64, integers and booleans; and by ``aggregate_train``,
+        when a reply does not fit the model, or replies have different weights. No error shows anything of a reply, and
+        nothing was drawn or paid; that there is one says that a client sent such a reply.
 
     Notes
     -----
-    The update of a client is its arrays minus those of the model, and is clipped as `dpnoise.sgd.clip_and_sum` does: an
-    update with a NaN or an infinity counts as zeros, and so does a reply with an error, which makes the host skip the
-    round. The sum with noise is divided and added to the model, and ``strategy`` gets the result as a single reply of
-    weight 1 without other metrics. So whatever it does is post-processing. Each round makes a release, also without any
-    reply. Clients are not asked to evaluate the model, since their metrics would have no noise.
+    The update of a client is its arrays of floating point minus those of the model, and is clipped as
+    `dpnoise.sgd.clip_and_sum` does: an update with a NaN or an infinity counts as zeros, and so does a reply with an
+    error, which makes the host skip the round. The sum with noise is divided and added to the model, and ``strategy``
+    gets the result as a single reply of weight 1 without other metrics. So whatever it does is post-processing. Each
+    round makes a release, also without any reply. Clients are not asked to evaluate the model, since their metrics
+    would have no noise.
 
     References
     ----------
@@ -113,14 +115,14 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         self._mechanism()
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
-        """Check that the model is of floating point, and ask clients to train it, as the host does.
+        """Check the dtypes of the model, and ask clients to train it, as the host does.
 
         Parameters
         ----------
         server_round : int
             The number of the round, which the host counts.
         arrays : flwr.app.ArrayRecord
-            The model: at least one number, all float16, float32 or float64.
+            The model: at least one float16, float32 or float64, and integers and booleans, which stay as they are.
         config : flwr.app.ConfigRecord
             The settings that are sent to clients with the model.
         grid : flwr.serverapp.Grid
@@ -131,7 +133,8 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         iterable of flwr.app.Message
             A message for each client that is asked.
         """
-        _arrays_of(arrays)
+        if kept := [key for key, array in _arrays_of(arrays).items() if not _moves(array)]:
+            _log.info("configure_train: arrays of integers and booleans stay as they are: %s", ", ".join(kept))
         return super().configure_train(server_round, arrays, config, grid)
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
@@ -157,7 +160,7 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
         model = _arrays_of(self.current_arrays)
         contents = [reply.content for reply in replies if reply.has_content()]
         self._check_weights(contents)
-        mechanism, sums = self._mechanism(), np.zeros(sum(array.size for array in model.values()), np.int64)
+        mechanism, sums = self._mechanism(), np.zeros(_size(model), np.int64)
         for content in contents:
             (record,) = content.array_records.values()
             sums += mechanism.clipped_sum(_update(record, model))
@@ -170,7 +173,11 @@ class DifferentialPrivacyServerSideFixedClipping(strategies.DifferentialPrivacyS
             }
         )
         reply = app.Message(content=content, dst_node_id=0, message_type=app.MessageType.TRAIN)
-        return self.strategy.aggregate_train(server_round, [reply])  # type: ignore[no-any-return]
+        arrays, metrics = self.strategy.aggregate_train(server_round, [reply])
+        if arrays:
+            # The strategies compute in floating point.
+            arrays.update({key: app.Array(array) for key, array in model.items() if not _moves(array)})
+        return arrays, metrics
 
     def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
         """Ask no client to evaluate the model: metrics would have no noise.
@@ -243,13 +250,14 @@ class LocalDpMod(mods.LocalDpMod):
     Raises
     ------
     ParameterError, ValueError
-        When a parameter is out of range. When an array of the model or of the reply is not of floating point, or the
-        reply's shapes are not those of the model, the client raises the error, and Flower sends one to the server.
+        When a parameter is out of range. When an array of the model is of another dtype than float16, float32, float64,
+        integers and booleans, or the reply does not fit the model, the client raises the error, and Flower sends one to
+        the server.
 
     Notes
     -----
-    The update of a client is its arrays minus those of the model, and is clipped and rounded to a grid as
-    `dpnoise.sgd.clip_and_sum` does: an update with a NaN or an infinity counts as zeros. Noise is that of
+    The update of a client is its arrays of floating point minus those of the model, and is clipped and rounded to a
+    grid as `dpnoise.sgd.clip_and_sum` does: an update with a NaN or an infinity counts as zeros. Noise is that of
     `dpnoise.DiscreteGaussian` in steps of the grid, for twice the sensitivity on the grid. Each reply is a release, and
     the losses of rounds add up.
 
@@ -304,7 +312,7 @@ class LocalDpMod(mods.LocalDpMod):
         ((key, received),) = reply.content.array_records.items()
         if list(received) != list(model):
             return failures._handle_array_key_mismatch_err("LocalDpMod", reply)
-        clipping, noise = self._mechanisms(sum(array.size for array in model.values()))
+        clipping, noise = self._mechanisms(_size(model))
         steps = noise.release(clipping.clipped_sum(_update(received, model)))
         reply.content[key] = _moved(model, np.multiply(steps, clipping.granularity))
         return reply
@@ -329,39 +337,62 @@ def _gradient(clipping_norm: float, noise_multiplier: float = 1.0, num_sampled_c
 
 
 def _arrays_of(record: Any) -> Arrays:
-    """Return the arrays of a record, or refuse those that are not real and of floating point."""
+    """Return the arrays of a record, or refuse those of other dtypes than a model has."""
     arrays = {key: array.numpy() for key, array in record.items()}
     for key, array in arrays.items():
-        if array.dtype not in (np.float16, np.float32, np.float64):
+        if array.dtype not in (np.float16, np.float32, np.float64) and array.dtype.kind not in "iub":
             raise ParameterError(
-                f"arrays must be float16, float32 or float64, got {array.dtype} for {key!r}: leave it out of the record"
+                f"arrays must be float16, float32, float64, integers or booleans, got {record[key].dtype} for {key!r}: "
+                "cast it, or leave it out of the record"
             )
-    if not sum(array.size for array in arrays.values()):
-        raise ParameterError("arrays must have at least one number, got none: those of the model go to configure_train")
+    if not _size(arrays):
+        raise ParameterError(
+            "arrays must have at least one number of floating point, got none: those of the model go to configure_train"
+        )
     return arrays
+
+
+def _moves(array: NDArray[Any]) -> bool:
+    """Say whether an array is part of the update.
+
+    A counter moves by so much more than weights that an update with it would be clipped to nearly nothing.
+    """
+    return array.dtype.kind == "f"
+
+
+def _size(model: Arrays) -> int:
+    """Return how many numbers an update has."""
+    return sum(array.size for array in model.values() if _moves(array))
 
 
 def _update(record: Any, model: Arrays) -> list[NDArray[Any]]:
     """Return the update of a client, a row of each array."""
     try:
         received = _arrays_of(record)
-        fits = {key: array.shape for key, array in received.items()} == {
-            key: array.shape for key, array in model.items()
-        }
+        fits = _kinds(received) == _kinds(model)
     except Exception:  # whatever it says, the client may have chosen it
         fits = False
     if not fits:
         raise ParameterError(
-            "arrays of a reply must have the keys and shapes of those of the model, and be float16, float32 or float64"
+            "arrays of a reply must have the keys and shapes of those of the model, and be of floating point, integers "
+            "or booleans as those are"
         ) from None
     with np.errstate(all="ignore"):  # a warning would tell of a single client
-        return [np.subtract(received[key], array)[np.newaxis] for key, array in model.items()]
+        return [np.subtract(received[key], array)[np.newaxis] for key, array in model.items() if _moves(array)]
+
+
+def _kinds(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], str]]:
+    return {key: (array.shape, array.dtype.kind) for key, array in arrays.items()}
 
 
 def _moved(model: Arrays, update: NDArray[Any]) -> Any:
     """Return the model with an update that has noise, in the model's dtypes."""
-    ends = np.cumsum([array.size for array in model.values()])[:-1]
-    moved = app.ArrayRecord()
-    for (key, array), part in zip(model.items(), np.split(update, ends), strict=True):
-        moved[key] = app.Array(np.asarray(array + part.reshape(array.shape), array.dtype))
+    moved, start = app.ArrayRecord(), 0
+    for key, array in model.items():
+        if _moves(array):
+            part = update[start : start + array.size]
+            start += array.size
+            with np.errstate(all="ignore"):
+                array = np.asarray(array + part.reshape(array.shape), array.dtype)
+        moved[key] = app.Array(array)
     return moved
