@@ -90,6 +90,12 @@ def is_one_cpu() -> bool:
     return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
 
 
+def array_of(leaf: Any, dtype: Any = None) -> Any:
+    """Return numbers as an array of JAX; where JAX takes 32 bits, NumPy would warn of those that are too large."""
+    with np.errstate(all="ignore"):
+        return jnp.asarray(leaf, dtype)
+
+
 def number(value: Any, name: str) -> float:
     """Return a number, or the only number of an array, rounded up to a float: noise never becomes less."""
     return real_up(value.item() if hasattr(value, "item") else value, name)

@@ -30,7 +30,7 @@ from dpnoise import ParameterError
 from dpnoise.extend import generator_for_tests, integer
 from dpnoise.hazmat import Rng
 from dpnoise.sgd import BandedToeplitz, FloatSums, IntegerSums
-from dpnoise_jax._step import Step, number
+from dpnoise_jax._step import Step, array_of, number
 
 __all__ = [
     "clip_and_round_to_grid",
@@ -488,7 +488,7 @@ def _size(tree: Any) -> int:
 
 def _floats(leaf: Any, name: str) -> Any:
     """Return numbers as float32, which holds all smaller types, or float64."""
-    array = jnp.asarray(leaf)
+    array = array_of(leaf)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(f"{name} must be real floating-point numbers, got dtype {array.dtype}")
     return array if array.dtype == np.float64 else array.astype(np.float32)

@@ -30,7 +30,7 @@ from dpnoise import ParameterError
 from dpnoise.extend import generator_for_tests
 from dpnoise.hazmat import Rng
 from dpnoise.sgd import NoisyGradient
-from dpnoise_jax._step import Step, number
+from dpnoise_jax._step import Step, array_of, number
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
 
@@ -190,7 +190,7 @@ def _leaves(updates: Any) -> tuple[list[Any], Any]:
         raise ParameterError(
             "updates must have a row for each of one or more examples, and one or more parameters, got none"
         )
-    return [jnp.asarray(leaf, dtype) for leaf in leaves], dtype
+    return [array_of(leaf, dtype) for leaf in leaves], dtype
 
 
 def _tree(flat: Any, released: Any) -> Any:
