@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interchange.calls import MATRICES, VECTORS
+from interchange.calls import BOUNDS, MATRICES, REALS, VECTORS, Call, N
 
-from dpnoise import ParameterError, queries, stability
+from dpnoise import ParameterError, Table, queries, stability
 
 
 def double(bits: int) -> np.ndarray:
@@ -54,7 +54,24 @@ SINGLE: dict[str, np.ndarray] = {
     "largest": np.array([np.finfo(np.float32).max]),
 }
 
-CALLS = {**VECTORS, **{f"{name} of a matrix": call for name, call in MATRICES.items()}}
+QUESTIONS: dict[str, Callable[[Table], object]] = {
+    "mean": lambda table: table.mean("x", bounds=BOUNDS, epsilon=1.0),
+    "variance": lambda table: table.variance("x", bounds=BOUNDS, epsilon=1.0),
+    "quantiles": lambda table: table.quantiles("x", q=[0.1, 0.5], bounds=BOUNDS, epsilon=1.0),
+    "histogram": lambda table: table.histogram("x", edges=[-5, 0, 5], epsilon=1.0),
+    "keys": lambda table: table.keys("x", epsilon=1.0, delta=0.01),
+}
+
+
+def asked(ask: Callable[[Table], object]) -> Call:
+    return lambda values: ask(Table({"user": [*range(N)], "x": values}, person="user", rows=1)), REALS
+
+
+CALLS = {
+    **VECTORS,
+    **{f"{name} of a matrix": call for name, call in MATRICES.items()},
+    **{f"Table.{name}": asked(ask) for name, ask in QUESTIONS.items()},
+}
 
 
 def outcome(call: Callable[[Any], Any], values: Any) -> str:
@@ -69,26 +86,28 @@ def outcome(call: Callable[[Any], Any], values: Any) -> str:
     return "a result"
 
 
-def columns(values: np.ndarray, odd: np.ndarray) -> list[Any]:
-    """The values as floats with an odd one in each of three rows, as an array, a strided one and a list."""
+def columns(values: np.ndarray, odd: np.ndarray, negated: int = 0) -> list[Any]:
+    """The values as floats with an odd one in each of three rows, and in all, as an array, a strided one and a list.
+
+    Every other number may be negated.
+    """
     found: list[Any] = []
-    for row in (0, len(values) // 2, len(values) - 1):
+    bits = np.dtype(np.uint64 if odd.dtype == np.float64 else np.uint32)
+    for rows in (0, len(values) // 2, len(values) - 1, slice(None)):
         column = values.astype(odd.dtype)
-        flat = column.reshape(len(column), -1)
-        flat[row, 0] = odd[0]
-        flat.view(np.uint64 if odd.dtype == np.float64 else np.uint32)[row, 0] = odd.view(
-            np.uint64 if odd.dtype == np.float64 else np.uint32
-        )[0]
+        places = column.reshape(len(column), -1).view(bits)[:, 0]
+        places[rows] = odd.view(bits)[0]
+        places[::2] ^= bits.type(negated << 8 * bits.itemsize - 1)
         spread = np.empty((2 * len(column), *column.shape[1:]), column.dtype)
         spread[::2] = column
         found += [column, spread[::2], column.tolist()]
     return found
 
 
-def outcomes(name: str, odd: np.ndarray) -> set[tuple[str, str]]:
+def outcomes(name: str, odd: np.ndarray, negated: int = 0) -> set[tuple[str, str]]:
     """The kind of container, which is public, and what a caller sees."""
     call, values = CALLS[name]
-    return {(type(column).__name__, outcome(call, column)) for column in columns(values, odd)}
+    return {(type(column).__name__, outcome(call, column)) for column in columns(values, odd, negated)}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -98,12 +117,13 @@ def test_no_odd_number_is_warned_of(name: str) -> None:
         assert len(seen) == 2, f"whichever it is and wherever it stands: {seen}"
     for odd in NUMBERS.values():
         assert len(outcomes(name, odd)) == 2
+        outcomes(name, odd, negated=1)
     for odd in SINGLE.values():
         outcomes(name, odd)
 
 
 def test_how_many_there_are() -> None:
-    print(f"{len(CALLS)} functions x {len(ODD)} doubles and {len(SINGLE)} singles x 9 columns")
+    print(f"{len(CALLS)} functions x {len(ODD)} doubles and {len(SINGLE)} singles x 12 columns")
     assert len(CALLS) >= 45
     assert len(ODD) == 20
 

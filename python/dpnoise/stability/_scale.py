@@ -152,7 +152,8 @@ class StableScale(StableMechanism):
         if iqr == 0:
             return 0.0
         exponent = self._noise.release(_log(iqr, self.base), rng=rng)
-        return float(np.exp2(np.clip(exponent * math.log2(self.base), *_EXPONENTS)))
+        with np.errstate(under="ignore"):  # the range may be subnormal
+            return float(np.exp2(np.clip(exponent * math.log2(self.base), *_EXPONENTS)))
 
 
 def _log(iqr: float, base: float) -> float:
