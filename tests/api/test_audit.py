@@ -1,4 +1,4 @@
-"""The audit: any kind of outcome, reports in three forms, databases, every refusal named."""
+"""The audit: any kind of outcome, reports in three forms, every refusal named."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpnoise import DiscreteLaplace, Laplace, ParameterError, audit, local, mechanisms, queries, stability
-from dpnoise.audit import Database, are_neighbours, attacks
+from dpnoise import Laplace, ParameterError, audit, local, mechanisms, queries, stability
+from dpnoise.audit import attacks
 from dpnoise.audit._cases import CASES
 from dpnoise.audit._clopper_pearson import lower_bound, nearest_pair, upper_bound
 from dpnoise.audit._outcomes import outcomes_of
 from dpnoise.audit._statistics import lowest_set_bit
-from dpnoise.sensitivity import histogram_distance
 
 ALARMS = [0.025, 1e-6, 1e-12]
 FEW = 5000
@@ -345,67 +344,6 @@ def test_every_mechanism_is_audited() -> None:
     assert without_memo | (stable - {"StableBootstrap"}) <= {case.name.partition(" ")[0] for case in CASES}
 
 
-# --- databases -----------------------------------------------------------------------------------------------------
-
-
-def test_distance_and_neighbours_by_enumeration() -> None:
-    universe = "ab"
-    databases = {(a, b): Database.from_counts({"a": a, "b": b}) for a in range(4) for b in range(4)}
-    for one, x in databases.items():
-        assert x.histogram(universe).tolist() == list(one)
-        assert len(x) == sum(one)
-        added = {x.add(record) for record in universe}
-        removed = {x.remove(record) for record in universe if x.count(record)}
-        substituted = {x.substitute(a, b) for a in universe for b in universe if x.count(a)}
-        for other, y in databases.items():
-            distance = histogram_distance(x.counts, y.counts)
-            assert distance == histogram_distance(one, other) == int(np.abs(np.subtract(one, other)).sum())
-            assert (x == y) == (one == other)
-            assert are_neighbours(x, y) == (y in {x} | added | removed)
-            assert are_neighbours(x, y, "substitute") == (y in {x} | substituted)
-
-
-def test_a_database_is_a_value() -> None:
-    database = Database(["b", "a", "b"])
-    assert database == Database.from_counts({"a": 1, "b": 2, "c": 0}) == Database("abb")
-    assert hash(database) == hash(Database("bab"))
-    assert database != {"a": 1, "b": 2}
-    assert repr(database) == "<Database of 3 records>"
-    with pytest.raises(TypeError):
-        database.counts["a"] = 5  # type: ignore[index]
-    assert dict(database.counts) == {"a": 1, "b": 2}
-
-
-def test_a_mechanism_of_databases_is_checked() -> None:
-    ill = Database(["flu", "flu", "cold"])
-    count = DiscreteLaplace(epsilon=1.0)
-
-    def fair(database: Database) -> int:
-        return count.release(database.count("flu"))
-
-    def unfair(database: Database) -> int:
-        return count.release(2 * database.count("flu"))  # a sensitivity of 2 that nobody has told the mechanism
-
-    neighbour = ill.remove("flu")
-    assert not audit.check(fair, ill, neighbour, epsilon=1.0, n=FEW, level=SURE).refuted
-    assert audit.check(unfair, ill, neighbour, epsilon=1.0, n=FEW, level=SURE).refuted
-    # One of the two counts changes by one with another record, and each of them by one with a substitution.
-    other = ill.substitute("flu", "cold")
-    both = DiscreteLaplace(epsilon=1.0, sensitivity=1)
-    report = audit.check(
-        lambda database: both.release(database.histogram(["flu", "cold"])),
-        ill,
-        other,
-        epsilon=1.0,
-        relation="substitute",
-        n=FEW,
-        level=SURE,
-    )
-    assert report.refuted
-    with pytest.raises(ParameterError, match=r"must be neighbours by the relation 'add/remove', .* distance .* is 2"):
-        audit.check(fair, ill, other, epsilon=1.0, n=FEW)
-
-
 # --- time, by a clock that the test drives -------------------------------------------------------------------------
 
 
@@ -527,12 +465,6 @@ def test_bad_outcomes() -> None:
     [
         (lambda: audit.check(never, 0, 1, n=1000), "epsilon must be given for the claim"),
         (lambda: audit.check(never, 0, 1, epsilon=-1.0, n=1000), "epsilon must be zero or more and finite, got -1.0"),
-        (lambda: audit.check(never, Database("a"), "a", epsilon=1.0, n=1000), "x_prime must be a Database, got str"),
-        (lambda: are_neighbours(Database(), Database(), "swap"), 'relation must be "add/remove" or "substitute", got'),  # type: ignore[arg-type]
-        (lambda: Database.from_counts({"a": -1}), "every count must be an integer from 0 to .*, got -1"),
-        (lambda: Database("a").remove("b"), "record must be in the database to be removed"),
-        (lambda: Database("ab").histogram("a"), "universe must list every possible record, but one"),
-        (lambda: Database("ab").histogram("abb"), "universe must list every possible record once"),
         (lambda: attacks.low_order_bits(never), "epsilon must be given"),
         (lambda: attacks.low_order_bits(never, epsilon=1.0, scale=0.0), "scale must be positive and finite, got 0.0"),
         (lambda: attacks.precision(never, epsilon=1.0, sensitivity=-1), "sensitivity must be positive and finite"),

@@ -1,10 +1,9 @@
 """Experiments that can refute a claim of differential privacy, of dpnoise or of any other library.
 
 - `epsilon_lower_bound`: a lower bound on the privacy loss of a mechanism.
-- `check`: the same, compared with a claim; it takes two databases and checks that they are neighbours.
+- `check`: the same, compared with a claim.
 - `self_audit`: a check of all mechanisms of the installed build; ``dpnoise audit`` on the command line.
 - `dpnoise.audit.attacks`: low-order bits, precision and time.
-- `Database`, `are_neighbours`: databases and their neighbouring relations.
 
 An experiment can show that a mechanism loses more than it claims. Only a proof can show that it does not.
 """
@@ -12,16 +11,13 @@ An experiment can show that a mechanism loses more than it claims. Only a proof 
 from dpnoise import _calls
 from dpnoise.audit import attacks
 from dpnoise.audit._check import Check, check
-from dpnoise.audit._databases import Database, are_neighbours
 from dpnoise.audit._lower_bound import EpsilonLowerBound, epsilon_lower_bound
 from dpnoise.audit._self_audit import SelfAudit, self_audit
 
 __all__ = [
     "Check",
-    "Database",
     "EpsilonLowerBound",
     "SelfAudit",
-    "are_neighbours",
     "attacks",
     "check",
     "epsilon_lower_bound",
