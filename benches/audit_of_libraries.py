@@ -228,7 +228,7 @@ def audited(case: Case) -> tuple[bool, str]:
         shown.append(attacks.low_order_bits(by_place, n=N, scale=case.scale, **claim).bound.epsilon)
         if of_float:
             found = attacks.precision(whole, n=N, sensitivity=1.0, magnitudes=MAGNITUDES, **claim)
-            shown.append(max(bound.epsilon for bound in found.bounds))
+            shown.append(found.bound.epsilon)
     planted = audit.check(rounded(half), *case.pair, n=N, **claim)
     cells = [f"**{bound:.2f}**" if bound > case.epsilon else f"{bound:.2f}" for bound in shown]
     cells += ["-"] * (3 - len(cells)) + [f"{planted.bound.epsilon:.2f}, {'found' if planted.refuted else 'MISSED'}"]

@@ -469,6 +469,7 @@ def test_bad_outcomes() -> None:
         (lambda: attacks.low_order_bits(never, epsilon=1.0, scale=0.0), "scale must be positive and finite, got 0.0"),
         (lambda: attacks.precision(never, epsilon=1.0, sensitivity=-1), "sensitivity must be positive and finite"),
         (lambda: attacks.precision(never, epsilon=1.0, magnitudes=["a"]), "every magnitude must be a number, got str"),  # type: ignore[list-item]
+        (lambda: attacks.precision(never, epsilon=1.0, magnitudes=[]), "magnitudes must have at least one number"),
         (lambda: attacks.precision(never, epsilon=1.0, level=2), "level must be between 0 and 1"),
         (lambda: attacks.timing(never, n=3), "n must be an integer from 100"),
         (lambda: attacks.timing(5), "mechanism must be callable, or have a method release, got int"),

@@ -261,7 +261,7 @@ def test_completion_lists_what_is_public() -> None:
         ("laplace", "dpnoise.Laplace or dpnoise.samplers.laplace"),
         ("NoiseBuffer", "dpnoise.mechanisms.NoiseBuffer"),
         ("Ledger", "dpnoise.accounting.Ledger"),
-        ("low_order_bits", "dpnoise.audit.attacks.LowOrderBits or dpnoise.audit.attacks.low_order_bits"),
+        ("low_order_bits", "dpnoise.audit.attacks.low_order_bits"),
         ("lazily", None),
         ("_private", None),
     ],

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpnoise import DiscreteLaplace, Gaussian, Laplace, samplers
 from dpnoise.audit import attacks
+from dpnoise.audit.attacks._precision import _MAGNITUDES, _neighbours
 
 Floats = NDArray[np.float64]
 
@@ -73,20 +74,19 @@ def test_neither_does_so_in_any_unit(sensitivity: float) -> None:
     for x in (0.0, 1000 * sensitivity):
         pair = x, x + sensitivity / 2
         report = attacks.low_order_bits(mechanism, *pair, n=N // 10, level=SURE)
-        assert report.scale == mechanism.scale
         assert not report.refuted, report
     report = attacks.precision(mechanism, n=N // 10, level=SURE)
     assert not report.refuted, report
     # Neighbours are exact, and no further apart than the sensitivity.
-    assert all(0.5 * sensitivity < y - x <= sensitivity for x, y in report.neighbours)
+    neighbours = [_neighbours(magnitude, sensitivity) for magnitude in _MAGNITUDES]
+    assert all(0.5 * sensitivity < y - x <= sensitivity for x, y in neighbours)
 
 
 def test_nor_do_integers() -> None:
     mechanism = DiscreteLaplace(epsilon=EPSILON, sensitivity=3)
     assert not attacks.low_order_bits(mechanism, 0, 3, n=N // 10, level=SURE).refuted
-    report = attacks.precision(mechanism, n=N // 10, level=SURE)
-    assert not report.refuted
-    assert {type(x) for pair in report.neighbours for x in pair} == {int}
+    assert not attacks.precision(mechanism, n=N // 10, level=SURE).refuted
+    assert {type(x) for magnitude in _MAGNITUDES for x in _neighbours(magnitude, 3)} == {int}
 
 
 @pytest.mark.parametrize("release", [numpy_laplace, numpy_laplace_around])
@@ -103,11 +103,12 @@ def test_numpy_gives_itself_away_by_what_it_can_reach(release) -> None:
 def test_numpy_gives_itself_away_by_its_precision(release) -> None:
     report = attacks.precision(release, n=N, epsilon=EPSILON, level=SURE, vectorized=True)
     assert report.refuted
-    assert report.bounds[0].epsilon > 2.5
+    assert report.bound.epsilon > 2.5
+    assert report.bound.level == SURE
+    assert "the lowest set bit near " in report.bound.event
     # Without knowing how the noise is made.
     report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, level=SURE, vectorized=True)
     assert report.refuted
-    assert report.scale is None
 
 
 def test_an_input_that_was_not_put_on_the_grid_is_found() -> None:

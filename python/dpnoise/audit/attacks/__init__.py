@@ -6,10 +6,10 @@
 """
 
 from dpnoise import _calls
-from dpnoise.audit.attacks._low_order_bits import LowOrderBits, low_order_bits
-from dpnoise.audit.attacks._precision import Precision, precision
+from dpnoise.audit.attacks._low_order_bits import low_order_bits
+from dpnoise.audit.attacks._precision import precision
 from dpnoise.audit.attacks._timing import Timing, timing
 
-__all__ = ["LowOrderBits", "Precision", "Timing", "low_order_bits", "precision", "timing"]
+__all__ = ["Timing", "low_order_bits", "precision", "timing"]
 
 _calls.explain(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,37 +13,12 @@ from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
 from dpnoise._types import Integer, Number, Real
 from dpnoise.audit import _statistics
-from dpnoise.audit._check import Check, claim_of
-from dpnoise.audit._lower_bound import bound
+from dpnoise.audit._check import Check, claim_of, held_against
 from dpnoise.audit._outcomes import Outcomes
 from dpnoise.audit._statistics import Statistic
 
 _NEAR: Final = range(-3, 4)  # rounding moves the uniform number by less than three of its steps
 _log = np.frompyfunc(math.log, 1, 1)  # NumPy's logarithm may differ in the last bit from the one that made the noise
-
-
-@dataclass(frozen=True)
-class LowOrderBits(Check):
-    """What the low-order bits of outcomes reveal about the input.
-
-    Attributes
-    ----------
-    claimed_epsilon : float
-        The claimed epsilon; the bound has the delta of the claim.
-    refuted : bool
-        Whether the bound is above the claim: then the attack succeeds.
-    bound : EpsilonLowerBound
-        The result of the experiment.
-    scale : float or None
-        The scale of Laplace noise with which supports were compared; None if they were not.
-    """
-
-    scale: float | None
-
-    def __str__(self) -> str:
-        """Say whether the attack succeeds, and by what."""
-        verdict = "succeeds" if self.refuted else "does not succeed"
-        return f"the attack on low-order bits {verdict}\n{super().__str__()}"
 
 
 def low_order_bits(
@@ -58,7 +32,7 @@ def low_order_bits(
     scale: Number | None = None,
     level: Number = 0.999999,
     vectorized: bool = False,
-) -> LowOrderBits:
+) -> Check:
     """Attack a mechanism by the low-order bits of its releases.
 
     Laplace noise is usually computed as +-scale log(u) of a uniform u that has at most 2^53 values. The possible sums
@@ -92,8 +66,8 @@ def low_order_bits(
 
     Returns
     -------
-    LowOrderBits
-        The verdict (``refuted``) and the bound of epsilon that the attack shows; as text, as JSON and as a picture.
+    Check
+        The verdict and its evidence; as text, as JSON (``to_json``) and as a picture (``plot``).
 
     References
     ----------
@@ -124,8 +98,9 @@ def low_order_bits(
             )
         yield from _statistics.low_order_bits(to_fit, to_fit_prime)
 
-    found = bound(mechanism, x, x_prime, n, level, claimed.delta, vectorized, fit=fit, task="low-order bits")
-    return LowOrderBits(claimed.epsilon, found.epsilon > claimed.epsilon, found, scale)
+    return held_against(
+        claimed, mechanism, x, x_prime, n=n, level=level, vectorized=vectorized, fit=fit, task="low-order bits"
+    )
 
 
 def _supports(outcomes: Outcomes, x: Real, x_prime: Real, scale: float) -> NDArray[np.int64]:

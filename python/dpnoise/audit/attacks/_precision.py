@@ -4,68 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from dpnoise._display import Column, caption_of, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import real
 from dpnoise._types import Integer, Number
-from dpnoise.audit._check import claim_of
-from dpnoise.audit._lower_bound import EpsilonLowerBound, bound, open_share
+from dpnoise.audit._check import Check, claim_of, held_against
+from dpnoise.audit._lower_bound import open_share
 from dpnoise.audit._outcomes import Outcomes
-from dpnoise.audit._report import Report
 from dpnoise.audit._statistics import Statistic, log_ratio, lowest_set_bit
 
 _MAGNITUDES: Final = (0, 1, 2**10, 2**30, 2**50)
-
-
-@dataclass(frozen=True)
-class Precision(Report):
-    """What the precision of outcomes reveals about the input.
-
-    Attributes
-    ----------
-    claimed_epsilon : float
-        The claimed epsilon.
-    refuted : bool
-        Whether any of the bounds is above the claim.
-    neighbours : tuple of pairs of float
-        The pairs of inputs, ``x`` and ``x_prime``.
-    bounds : tuple of EpsilonLowerBound
-        The bound of each pair. They hold jointly at the requested level.
-    """
-
-    claimed_epsilon: float
-    refuted: bool
-    neighbours: tuple[tuple[float, float], ...]
-    bounds: tuple[EpsilonLowerBound, ...]
-
-    def __str__(self) -> str:
-        """Say whether the attack succeeds, and what it shows at each magnitude."""
-        verdict = "succeeds" if self.refuted else "does not succeed"
-        rows = [
-            f"x = {x:g}: epsilon is at least {found.epsilon:.4f}; {found.event}, {found.hits:,} times for x and "
-            f"{found.hits_prime:,} times for x_prime of {found.trials:,}"
-            for (x, _), found in zip(self.neighbours, self.bounds, strict=True)
-        ]
-        return "\n".join([f"the attack on precision {verdict}; epsilon = {self.claimed_epsilon:g} is claimed", *rows])
-
-    def _repr_html_(self) -> str:
-        columns: dict[str, Column] = {"x": [repr(x) for x, _ in self.neighbours]}
-        columns |= {name: [getattr(found, name) for found in self.bounds] for name in ("epsilon", "event")}
-        return html_table(caption_of(self), columns)
-
-    def _draw(self, axes: Any) -> None:
-        places = np.arange(len(self.bounds))
-        axes.bar(places, [found.epsilon for found in self.bounds], label="shown at least")
-        axes.axhline(self.claimed_epsilon, color="#222222", linestyle="--", label="claimed")
-        axes.set_xticks(places, [f"x = {x:g}" for x, _ in self.neighbours])
-        axes.set_ylabel("epsilon")
-        axes.set_title("What the precision of the outcomes shows")
-        axes.legend(frameon=False)
 
 
 def precision(
@@ -78,7 +31,7 @@ def precision(
     delta: Number | None = None,
     level: Number = 0.999999,
     vectorized: bool = False,
-) -> Precision:
+) -> Check:
     """Attack a mechanism by the precision of its outcomes.
 
     The sum of two floating-point numbers is a multiple of the last bit of the larger one. So noise that was added to 0
@@ -109,8 +62,9 @@ def precision(
 
     Returns
     -------
-    Precision
-        The verdict (``refuted``) and the bound at each magnitude; as text, as JSON and as a picture.
+    Check
+        The verdict and its evidence at the magnitude that shows most, which the event names; as text, as JSON
+        (``to_json``) and as a picture (``plot``).
 
     Notes
     -----
@@ -136,15 +90,18 @@ def precision(
     sensitivity = getattr(mechanism, "sensitivity", 1.0) if sensitivity is None else sensitivity
     if not 0 < real(sensitivity, "sensitivity") < math.inf:
         raise ParameterError(f"sensitivity must be positive and finite, got {sensitivity!r}")
+    if not len(magnitudes):
+        raise ParameterError("magnitudes must have at least one number, got none")
     # All bounds must hold jointly.
-    alarm = (1.0 - open_share(level, "level")) / max(1, len(magnitudes))
-    neighbours = tuple(_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes)
-    bounds = tuple(
-        bound(mechanism, *pair, n, 1.0 - alarm, claimed.delta, vectorized, fit=_fit, task=f"precision at {pair[0]:g}")
+    alarm = (1.0 - open_share(level, "level")) / len(magnitudes)
+    neighbours = [_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes]
+    options = {"n": n, "level": 1.0 - alarm, "vectorized": vectorized}
+    checks = [
+        held_against(claimed, mechanism, *pair, **options, fit=partial(_fit, pair[0]), task=f"precision at {pair[0]:g}")
         for pair in neighbours
-    )
-    refuted = any(found.epsilon > claimed.epsilon for found in bounds)
-    return Precision(claimed.epsilon, refuted, neighbours, bounds)
+    ]
+    most = max(checks, key=lambda check: check.bound.epsilon)
+    return replace(most, bound=replace(most.bound, level=float(level)))
 
 
 def _neighbours(magnitude: float, sensitivity: Number) -> tuple[float, float]:
@@ -154,6 +111,7 @@ def _neighbours(magnitude: float, sensitivity: Number) -> tuple[float, float]:
     return x, x + step
 
 
-def _fit(x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
-    yield Statistic("the exponent of the lowest set bit", lambda y: lowest_set_bit(y.column(0)).astype(np.float64))
-    yield log_ratio("the log-likelihood ratio of the lowest set bit", lambda y: lowest_set_bit(y.column(0)), x, x_prime)
+def _fit(near: float, x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
+    name = f"the lowest set bit near {near:g}"
+    yield Statistic(f"the exponent of {name}", lambda y: lowest_set_bit(y.column(0)).astype(np.float64))
+    yield log_ratio(f"the log-likelihood ratio of {name}", lambda y: lowest_set_bit(y.column(0)), x, x_prime)
