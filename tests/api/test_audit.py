@@ -286,6 +286,7 @@ def reports() -> list[Any]:
         audit.epsilon_lower_bound(lambda x: "$a_b$", 0.0, 1.0, n=FEW),
         audit.check(mechanism, 0.0, 1.0, n=FEW),
         audit.self_audit(n=200),
+        audit.one_run([True, False], [1.0, 0.0], guesses=2),
         attacks.low_order_bits(mechanism, n=FEW),
         attacks.precision(mechanism, n=FEW),
         attacks.timing(mechanism, n=200),

@@ -81,7 +81,7 @@ class EpsilonLowerBound(Report):
         such = f", for example {self.example}" if self.example is not None else ""
         return (
             f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
-            f"{_percent(self.level)} %\n"
+            f"{percent(self.level)} %\n"
             f"event: {self.event}{such}\n"
             f"it occurred {self.hits:,} times for x and {self.hits_prime:,} times for x_prime, "
             f"of {self.trials:,} releases each"
@@ -95,7 +95,7 @@ class EpsilonLowerBound(Report):
         axes.set_xticks(ticks - 0.5, [f"{self.edges[tick]:.3g}" for tick in ticks])
         axes.set_xlabel(f"event: {self.event}", parse_math=False)
         axes.set_ylabel("share of the outcomes")
-        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({_percent(self.level)} %)")
+        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({percent(self.level)} %)")
         axes.legend(frameon=False)
 
 
@@ -182,9 +182,7 @@ def bound(
     """Bound epsilon by events of the statistics that ``fit`` yields."""
     n = integer(n, "n", _COUNTS)
     alarm = (1.0 - open_share(level, "level")) / 4  # a quarter for each event
-    delta = real(delta, "delta")
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
+    delta = delta_of(delta)
     release = releases_of(mechanism, vectorized)
     share = n // _SELECTING
     trials = n - 2 * share
@@ -254,6 +252,13 @@ def open_share(value: Any, name: str) -> float:
     return float(value)
 
 
+def delta_of(value: Number) -> float:
+    delta = real(value, "delta")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
+    return delta
+
+
 def _blocks(total: int) -> Iterator[int]:
     yield from repeat(BLOCK, total // BLOCK)
     if total % BLOCK:
@@ -273,5 +278,5 @@ def _edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linspace(low, high, _BARS + 1) if high > low else np.array([values[0], values[-1]])
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.10g}"
