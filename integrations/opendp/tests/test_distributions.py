@@ -7,14 +7,6 @@ from host_tests.two_samples import ALARM, FEW, N, p_value, planted
 
 import dpnoise_opendp as ours
 
-
-@pytest.fixture
-def features():
-    dp.enable_features("contrib", "honest-but-curious")
-    yield
-    dp.disable_features("contrib", "honest-but-curious")
-
-
 REALS, INTEGERS = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.vector_domain(dp.atom_domain(T=int))
 BITS = dp.bitvector_domain(max_weight=1), dp.discrete_distance()
 # The constructor, what comes before its scale, and an input of N values, or None where there is one draw for an input.
@@ -43,7 +35,6 @@ def released(library, name, scale):
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
-@pytest.mark.usefixtures("features")
 def test_distribution_is_the_same(name):
     scale = 0.4 if name == "bits" else 2.0
     expected = released(dp.m, name, scale)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import doctest
 import itertools
 import math
-import os
 import subprocess
 import sys
 from fractions import Fraction
 
 import numpy as np
-import pytest
-
-os.environ["RUST_BACKTRACE"] = "0"  # OpenDP's errors take a thousand times as long with one
 import opendp.core
 import opendp.prelude as dp
+import pytest
 from host_tests.errors import error_of
 
 import dpnoise_opendp as ours
@@ -25,13 +22,6 @@ from dpnoise_opendp import _add_integer, _add_integers, _add_real, _add_reals, _
 CONSTRUCTORS = ours.__all__
 VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
 BITS = dp.bitvector_domain(max_weight=4), dp.discrete_distance()
-
-
-@pytest.fixture(autouse=True)
-def features():
-    dp.enable_features("contrib", "honest-but-curious")
-    yield
-    dp.disable_features("contrib", "honest-but-curious")
 
 
 def numbers(number):

@@ -1,7 +1,7 @@
 """Measurements of OpenDP with fast noise: the constructors of its ``dp.m`` of the same names, with its arguments.
 
 Each makes OpenDP's own measurement first, so that its checks and errors are the host's, and returns a user-defined
-measurement with the same domain, metric, measure and output type, that can be chained with ``>>``. Its privacy map is
+measurement with the same domain, metric, measure and output type, that can be chained and composed. Its privacy map is
 OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. OpenDP's metric and measure define the
 neighbours and the cost of a release.
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from opendp import measurements as _host
 from opendp.domains import vector_domain as _vector_domain
 from opendp.mod import Measurement as _OpenDPMeasurement
+from opendp.typing import _ELEMENTARY_TYPES
 
 from dpnoise import Exponential, ParameterError, ReportNoisyMax, samplers
 
@@ -247,6 +248,10 @@ class _DirectMeasurement(_Measurement):
         return self._function(arg) if self._is_number(arg) else super().invoke(arg)
 
     __call__ = invoke
+
+
+# The host knows the type of what is composed by its class, not by that of which it is a subclass.
+_ELEMENTARY_TYPES[_DirectMeasurement] = _ELEMENTARY_TYPES[_Measurement]
 
 
 def _called_directly(
