@@ -95,3 +95,5 @@ def test_the_host_takes_ours_wherever_it_takes_its_own(given):
         assert flat(released) == pytest.approx(flat(wanted), abs=120)
         assert list(map(type, flat(released))) == list(map(type, flat(wanted)))
     assert str(dp.RuntimeType.infer([mine, host])) == "Vec<AnyMeasurementPtr>"
+
+

@@ -251,16 +251,16 @@ def test_what_cannot_be_honoured_is_refused(call, message):
 
 
 @pytest.mark.parametrize("number", [float, int, "usize"])
-def test_no_noise_is_the_hosts_to_make(number):
-    for call in (
-        lambda module: module.make_laplace(numbers(number), dp.absolute_distance(T=float), 0.0),
-        lambda module: module.make_gaussian(numbers(number), dp.absolute_distance(T=float), 0.0),
-        lambda module: module.make_noisy_max(*vector("make_noisy_max", number), dp.max_divergence(), 0.0),
+def test_with_a_scale_of_zero_nothing_is_drawn_as_by_the_host(number):
+    one, many = numbers(number), vector("make_noisy_max", number)
+    for name, space, given in (
+        ("make_laplace", (one, dp.absolute_distance(T=float)), 3),
+        ("make_gaussian", (one, dp.absolute_distance(T=float)), 3),
+        ("make_noisy_max", (*many, dp.max_divergence()), [1, 3, 2]),
     ):
-        made = call(dp.m)  # where the message sends the caller
-        constructor = made.__opendp_dict__["__function__"]
-        with pytest.raises(ParameterError, match=rf"scale must be positive.*opendp\.measurements\.{constructor}$"):
-            call(ours)
+        theirs, mine = both(name, *space, 0.0)
+        assert mine(given) == theirs(given)
+        assert [mine.map(d_in) for d_in in (0, 1)] == [0.0, math.inf]
 
 
 def test_long_vectors_need_a_size():

@@ -3,7 +3,7 @@
 Each makes OpenDP's own measurement first, so that its checks and errors are the host's, and returns a user-defined
 measurement with the same domain, metric, measure and output type, that can be chained and composed. Its privacy map is
 OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. OpenDP's metric and measure define the
-neighbours and the cost of a release.
+neighbours and the cost of a release. With a scale of 0, for which no noise is drawn, the measurement is OpenDP's.
 
 OpenDP requires two features. The caller must enable them, since they are promises: that the program may use
 measurements that OpenDP has not verified, and that a user-defined privacy map is right::
@@ -64,7 +64,7 @@ def make_laplace(
     input_metric : opendp.mod.Metric
         The distance between neighbours: absolute for a number, L1 for a vector.
     scale : float
-        The scale of the noise, taken at its exact value: positive, and from 2**-40 to 2**40 for integers.
+        The scale of the noise, taken at its exact value: positive, and from 2**-40 to 2**40 for integers; or 0.
     k : int, optional
         Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
         allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
@@ -92,7 +92,8 @@ def make_gaussian(
     input_metric : opendp.mod.Metric
         The distance between neighbours: absolute for a number, L2 for a vector.
     scale : float
-        The standard deviation of the noise, taken at its exact value: positive, and from 2**-20 to 2**40 for integers.
+        The standard deviation of the noise, taken at its exact value: positive, and from 2**-20 to 2**40 for integers;
+        or 0.
     k : int, optional
         Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
         allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
@@ -151,7 +152,7 @@ def make_noisy_max(
     output_measure : opendp.mod.Measure
         The max divergence, for `ReportNoisyMax`, or the zero-concentrated divergence, for `Exponential`.
     scale : float
-        The scale of the noise: positive, and at most 2**40.
+        The scale of the noise: not negative, and at most 2**40.
     negate : bool, default False
         Whether the index of the lowest score is chosen in place of the highest.
 
@@ -164,7 +165,8 @@ def make_noisy_max(
     made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
     number = _number(input_domain)
     scale = float(scale)  # NumPy would divide by a narrower type in its precision
-    _check_positive("make_noisy_max", scale)
+    if scale == 0:
+        return made
     if scale > 2.0**40:
         raise ParameterError(f"scale must be at most 2**40, got {scale!r}")
     real = np.dtype(number).kind == "f"
@@ -185,7 +187,8 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
     make = _CONSTRUCTORS[f"make_{distribution}"]
     made = make(input_domain, input_metric, scale, k, MO)
     number = _number(input_domain)
-    _check_positive(make.__name__, scale)
+    if scale == 0:
+        return made
     if np.dtype(number).kind != "f":
         draw = getattr(samplers, f"discrete_{distribution}")
         draw(scale, size=0)  # refuses a scale that is out of reach
@@ -223,13 +226,6 @@ def _number(domain: Any) -> Any:
     if name not in _TYPES:
         raise ParameterError(f"input_domain must be of numbers of a type in {', '.join(_TYPES)}, got {name}")
     return _TYPES[name]
-
-
-def _check_positive(constructor: str, scale: float) -> None:
-    if not scale > 0:
-        raise ParameterError(
-            f"scale must be positive, got {scale!r}; without noise use opendp.measurements.{constructor}"
-        )
 
 
 def _is_vector(domain: Any) -> bool:
