@@ -97,3 +97,23 @@ def test_the_host_takes_ours_wherever_it_takes_its_own(given):
     assert str(dp.RuntimeType.infer([mine, host])) == "Vec<AnyMeasurementPtr>"
 
 
+def test_amplification_takes_ours():
+    space = dp.vector_domain(dp.atom_domain(bounds=(0.0, 10.0)), size=10), dp.symmetric_distance()
+    expected, found = (
+        dp.c.make_population_amplification(space >> dp.t.then_mean() >> library.then_laplace(5.0), 100).map(2)
+        for library in (dp.m, ours)
+    )
+    assert expected <= found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["make_laplace", "make_gaussian"])
+@pytest.mark.parametrize("T", [float, int])
+@pytest.mark.parametrize("bounds", [None, (0.0, 100.0)])
+def test_the_host_finds_the_scale_of_ours(name, T, bounds):
+    """Bounds from 0 are usual: the search asks for the measurement without noise."""
+    space = number(T), dp.absolute_distance(T=T)
+    expected, found = (
+        dp.binary_search_param(lambda scale: getattr(library, name)(*space, scale), T(1), 0.3, bounds=bounds)  # noqa: B023
+        for library in (dp.m, ours)
+    )
+    assert expected <= found == pytest.approx(expected, rel=1e-9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import math
 import subprocess
@@ -19,7 +18,7 @@ import dpnoise_opendp as ours
 from dpnoise import Exponential, ParameterError, ReportNoisyMax
 from dpnoise_opendp import _add_integer, _add_integers, _add_real, _add_reals, _below_best
 
-CONSTRUCTORS = ours.__all__
+CONSTRUCTORS = [name for name in ours.__all__ if name.startswith("make_")]
 VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
 BITS = dp.bitvector_domain(max_weight=4), dp.discrete_distance()
 
@@ -430,23 +429,3 @@ def test_a_number_of_the_type_does_not_pass_through_the_host(name, number, monke
     through.clear()
     assert chained(direct[1]) == pytest.approx(direct[1], abs=1)
     assert through == [direct[1]]
-
-
-# --- the host's documentation --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", CONSTRUCTORS)
-def test_examples_of_the_hosts_documentation_run_unmodified(name, monkeypatch):
-    import opendp.measurements
-
-    original = getattr(opendp.measurements, name)
-    # Those that chain, with then_..., take the constructor by its name there.
-    for module in (opendp.measurements, dp.m):
-        monkeypatch.setattr(module, name, getattr(ours, name))
-    (example,) = doctest.DocTestFinder(recurse=False).find(original, name, globs={"dp": dp, "np": np})
-    assert len(example.examples) >= 4
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    runner.run(example, out=(shown := []).append)
-    # The bits that the host shows for a random release are an example of what may come.
-    allowed = int(name == "make_randomized_response_bitvec")
-    assert runner.failures <= allowed, "".join(shown)

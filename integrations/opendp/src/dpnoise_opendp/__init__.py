@@ -1,5 +1,7 @@
 """Measurements of OpenDP with fast noise: the constructors of its ``dp.m`` of the same names, with its arguments.
 
+`patched` and `install` make ``dp.m``, ``dp.Context`` and OpenDP's own extensions in Python use them.
+
 Each makes OpenDP's own measurement first, so that its checks and errors are the host's, and returns a user-defined
 measurement with the same domain, metric, measure and output type, that can be chained and composed. Its privacy map is
 OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. OpenDP's metric and measure define the
@@ -14,24 +16,41 @@ measurements that OpenDP has not verified, and that a user-defined privacy map i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
+import opendp.prelude  # noqa: F401 (all modules that import constructors by name, before a patch)
 from numpy.typing import NDArray
+from opendp import context as _context
 from opendp import measurements as _host
 from opendp.domains import vector_domain as _vector_domain
+from opendp.measures import max_divergence as _max_divergence
 from opendp.mod import Measurement as _OpenDPMeasurement
+from opendp.mod import _PartialConstructor
 from opendp.typing import _ELEMENTARY_TYPES
 
 from dpnoise import Exponential, ParameterError, ReportNoisyMax, samplers
+from dpnoise.extend import Patch
 
-__all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
+__all__ = [
+    "install",
+    "make_gaussian",
+    "make_laplace",
+    "make_noisy_max",
+    "make_randomized_response_bitvec",
+    "patched",
+    "then_gaussian",
+    "then_laplace",
+    "then_noisy_max",
+    "then_randomized_response_bitvec",
+]
 
-# Imported by name, since a program may put the functions below under these names.
-_CONSTRUCTORS: Final = {name: getattr(_host, name) for name in __all__}
-_make_user_measurement: Final = _host.make_user_measurement
+# Bound now, since a program may put the functions below under these names.
+_HOST: Final = {name: make for name, make in vars(_host).items() if name.startswith("make_")}
 _Measurement: Final[Any] = _OpenDPMeasurement
 
 # The finest grid has this many steps in the noise's scale, or up to twice as many.
@@ -77,7 +96,8 @@ def make_laplace(
         Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid, it
         is the map for 2**20 values, and vectors may have at most 2**20.
     """
-    return _additive("laplace", input_domain, input_metric, scale, k, MO)
+    make = _HOST["make_laplace"]
+    return _additive("laplace", lambda domain, k: make(domain, input_metric, scale, k, MO), input_domain, scale, k)
 
 
 def make_gaussian(
@@ -106,7 +126,8 @@ def make_gaussian(
         Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid, it
         is the map for 2**20 values, and vectors may have at most 2**20.
     """
-    return _additive("gaussian", input_domain, input_metric, scale, k, MO)
+    make = _HOST["make_gaussian"]
+    return _additive("gaussian", lambda domain, k: make(domain, input_metric, scale, k, MO), input_domain, scale, k)
 
 
 def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: float, constant_time: bool = False) -> Any:
@@ -128,7 +149,7 @@ def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: flo
     opendp.mod.Measurement
         Its map is the host's.
     """
-    made = _CONSTRUCTORS["make_randomized_response_bitvec"](input_domain, input_metric, f, constant_time)
+    made = _HOST["make_randomized_response_bitvec"](input_domain, input_metric, f, constant_time)
     probability = float(f) / 2
 
     def flip(bits: bytes) -> bytes:
@@ -162,7 +183,7 @@ def make_noisy_max(
         Its map is the host's; for real scores, with a distance that is increased by a step of about
         ``2**-40 * scale`` where it is not zero.
     """
-    made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
+    made = _HOST["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
     number = _number(input_domain)
     scale = float(scale)  # NumPy would divide by a narrower type in its precision
     if scale == 0:
@@ -183,9 +204,139 @@ def make_noisy_max(
     return _measurement(made, choose, _widened(made.map, mechanism.granularity, number) if real else made.map, "i32")
 
 
-def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: float, k: int | None, MO: Any) -> Any:
-    make = _CONSTRUCTORS[f"make_{distribution}"]
-    made = make(input_domain, input_metric, scale, k, MO)
+def then_laplace(scale: float, k: int | None = None, MO: Any = "MaxDivergence") -> Any:
+    """Add noise from the discrete Laplace distribution, by `make_laplace`, to the output of what is before ``>>``.
+
+    Parameters
+    ----------
+    scale : float
+        The scale of the noise, taken at its exact value: positive, and from 2**-40 to 2**40 for integers; or 0.
+    k : int, optional
+        Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
+        allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
+    MO : type or str, default "MaxDivergence"
+        The measure of the privacy loss, the only one that the host takes.
+
+    Returns
+    -------
+    opendp.mod._PartialConstructor
+        Behind ``>>`` it takes the domain and the metric, and its arguments are checked.
+
+    Examples
+    --------
+    >>> import opendp.prelude as dp
+    >>> from dpnoise_opendp import then_laplace
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    >>> count = space >> dp.t.then_count() >> then_laplace(scale=2.0)
+    >>> count.map(1)
+    0.5
+    """
+    return _then(make_laplace, scale, k, MO)
+
+
+def then_gaussian(scale: float, k: int | None = None, MO: Any = "ZeroConcentratedDivergence") -> Any:
+    """Add noise from the discrete Gaussian distribution, by `make_gaussian`, to the output of what is before ``>>``.
+
+    Parameters
+    ----------
+    scale : float
+        The standard deviation of the noise, taken at its exact value: positive, and from 2**-20 to 2**40 for integers;
+        or 0.
+    k : int, optional
+        Real values are rounded to multiples of ``2**k``. By default, and at the least, it is the finest grid that is
+        allowed, ``ceil(log2(scale)) - 40``. For integers it is None or 0.
+    MO : type or str, default "ZeroConcentratedDivergence"
+        The measure of the privacy loss, the only one that the host takes.
+
+    Returns
+    -------
+    opendp.mod._PartialConstructor
+        Behind ``>>`` it takes the domain and the metric, and its arguments are checked.
+    """
+    return _then(make_gaussian, scale, k, MO)
+
+
+def then_randomized_response_bitvec(f: float, constant_time: bool = False) -> Any:
+    """Flip each bit with a probability of ``f / 2``, by `make_randomized_response_bitvec`.
+
+    Parameters
+    ----------
+    f : float
+        Twice the probability with which a bit is flipped: above 0, and at most 1.
+    constant_time : bool, default False
+        Whether the host draws its coins in constant time. Our coins are drawn in constant time in any case.
+
+    Returns
+    -------
+    opendp.mod._PartialConstructor
+        Behind ``>>`` it takes the domain and the metric, and its arguments are checked.
+    """
+    return _then(make_randomized_response_bitvec, f, constant_time)
+
+
+def then_noisy_max(output_measure: Any, scale: float, negate: bool = False) -> Any:
+    """Choose the index of the highest score, by `make_noisy_max`.
+
+    Parameters
+    ----------
+    output_measure : opendp.mod.Measure
+        The max divergence, for `ReportNoisyMax`, or the zero-concentrated divergence, for `Exponential`.
+    scale : float
+        The scale of the noise: not negative, and at most 2**40.
+    negate : bool, default False
+        Whether the index of the lowest score is chosen in place of the highest.
+
+    Returns
+    -------
+    opendp.mod._PartialConstructor
+        Behind ``>>`` it takes the domain and the metric, and its arguments are checked.
+    """
+    return _then(make_noisy_max, output_measure, scale, negate)
+
+
+def patched() -> AbstractContextManager[None]:
+    """Let OpenDP make our measurements, within a ``with`` block.
+
+    All that makes a measurement by a name of ``opendp.measurements`` gets ours: ``dp.m.make_...``, ``dp.m.then_...``,
+    the queries of ``dp.Context``, and OpenDP's own Python modules. ``make_noise``, ``make_geometric``,
+    ``make_randomized_response_bool`` and ``make_report_noisy_max_gumbel`` are ours then, too. A measurement keeps the
+    noise of the place where it was made. That of a query is made where the scale is given, as by ``laplace(scale=2.0)``
+    itself, and without a scale when it is released, so that both belong within the block. Constructors that were
+    imported by name before are not replaced.
+
+    What OpenDP's library in Rust makes itself is not replaced, above all queries of Polars data. The page of this
+    integration lists what OpenDP draws.
+
+    The patch holds for the whole process until the last block in any thread ends, also by an exception.
+
+    Examples
+    --------
+    >>> import opendp.prelude as dp
+    >>> from dpnoise_opendp import patched
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> context = dp.Context.compositor(
+    ...     data=[1, 2, 3],
+    ...     privacy_unit=dp.unit_of(contributions=1),
+    ...     privacy_loss=dp.loss_of(epsilon=1.0),
+    ...     split_evenly_over=1,
+    ... )
+    >>> with patched():
+    ...     count = context.query().count().laplace().release()
+    """
+    return _PATCH.within()
+
+
+def install() -> None:
+    """Do what `patched` does, for as long as the process runs. Calling it again changes nothing."""
+    _PATCH.enter()
+
+
+def _additive(
+    distribution: str, make: Callable[[Any, int | None], Any], input_domain: Any, scale: float, k: int | None
+) -> Any:
+    """Add noise of a distribution, where ``make`` makes the host's measurement for a domain and a ``k``."""
+    made = make(input_domain, k)
     number = _number(input_domain)
     if scale == 0:
         return made
@@ -207,7 +358,7 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
         domain = input_domain
         if _is_vector(domain) and domain.size is None:
             domain, most = _vector_domain(domain.element_domain, size=_MOST_VALUES), _MOST_VALUES
-        privacy_map = make(domain, input_metric, scale, finest, MO).map
+        privacy_map = make(domain, finest).map
     draw = getattr(samplers, distribution)
     draw(scale, size=0, granularity=granularity)
 
@@ -352,6 +503,82 @@ def _widened(privacy_map: Function, slack: float, number: Any) -> Function:
 def _measurement(made: Any, function: Function, privacy_map: Function, output: str | None = None) -> Any:
     """Make a measurement that differs from the host's in its function, and in its map where that is wider."""
     output_type = output or str(made.input_domain.carrier_type)
-    return _make_user_measurement(
+    return _HOST["make_user_measurement"](
         made.input_domain, made.input_metric, made.output_measure, function, privacy_map, output_type
     )
+
+
+def _then(make: Callable[..., Any], *arguments: Any) -> Any:
+    """Delay a constructor until the domain and the metric are known."""
+    partial = _PartialConstructor(lambda input_domain, input_metric: make(input_domain, input_metric, *arguments))
+    del partial.__opendp_dict__  # from which the host would serialize nothing, without an error
+    return partial
+
+
+# --- the patch ---------------------------------------------------------------------------------------------------
+
+
+def _make_noise(input_domain: Any, input_metric: Any, output_measure: Any, scale: float, k: int | None = None) -> Any:
+    make = _HOST["make_noise"]
+    return _additive(
+        "gaussian" if "ZeroConcentrated" in str(output_measure) else "laplace",
+        lambda domain, k: make(domain, input_metric, output_measure, scale, k),
+        input_domain,
+        scale,
+        k,
+    )
+
+
+def _make_geometric(
+    input_domain: Any, input_metric: Any, scale: float, bounds: Any = None, MO: Any = "MaxDivergence"
+) -> Any:
+    if bounds is not None:
+        raise ParameterError(f"bounds must be None: our noise takes a constant time without them, got {bounds!r}")
+    make = _HOST["make_geometric"]
+    return _additive(
+        "laplace", lambda domain, _: make(domain, input_metric, scale, None, MO), input_domain, scale, None
+    )
+
+
+def _make_randomized_response_bool(prob: float, constant_time: bool = False) -> Any:
+    made = _HOST["make_randomized_response_bool"](prob, constant_time)
+    return _measurement(made, lambda answer: answer == samplers.bernoulli(prob), made.map)
+
+
+def _make_report_noisy_max_gumbel(input_domain: Any, input_metric: Any, scale: float, optimize: str = "max") -> Any:
+    _HOST["make_report_noisy_max_gumbel"](input_domain, input_metric, scale, optimize)
+    return make_noisy_max(input_domain, input_metric, _max_divergence(), scale, optimize == "min")
+
+
+_OURS: Final = {
+    "make_gaussian": make_gaussian,
+    "make_geometric": _make_geometric,
+    "make_laplace": make_laplace,
+    "make_noise": _make_noise,
+    "make_noisy_max": make_noisy_max,
+    "make_randomized_response_bitvec": make_randomized_response_bitvec,
+    "make_randomized_response_bool": _make_randomized_response_bool,
+    "make_report_noisy_max_gumbel": _make_report_noisy_max_gumbel,
+}
+
+
+class _Entries:
+    """The entries of a dict as attributes, which a `Patch` can replace."""
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self.__dict__ = entries
+
+
+def _replacements() -> Iterator[tuple[Any, str, Any]]:
+    """Replace ``make_...`` alone: the host's ``then_...`` call them by their names in its module."""
+    by_original = {id(_HOST[name]): ours for name, ours in _OURS.items()}
+    for module in [module for name, module in sys.modules.items() if name.startswith("opendp.")]:
+        for name, value in vars(module).items():
+            if id(value) in by_original:
+                yield module, name, by_original[id(value)]
+    # The only one of these that has no ``then_...``.
+    constructors, name = _context.constructors, "randomized_response_bool"
+    yield _Entries(constructors), name, (_make_randomized_response_bool, False)
+
+
+_PATCH: Final = Patch(_replacements)
