@@ -16,7 +16,7 @@ from host_tests.errors import error_of
 
 import dpnoise_opendp as ours
 from dpnoise import Exponential, ParameterError, ReportNoisyMax
-from dpnoise_opendp import _add_integer, _add_integers, _add_real, _add_reals, _below_best
+from dpnoise_opendp._arithmetic import add_integer, add_integers, add_real, add_reals, below_best
 
 CONSTRUCTORS = [name for name in ours.__all__ if name.startswith("make_")]
 VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
@@ -331,10 +331,10 @@ def test_distances_to_the_best_score():
     for scores in itertools.product([-(2**63), -3, 0, 2, 2**60, 2**63 - 1], repeat=3):
         for negate, best in ((False, max), (True, min)):
             expected = [-min(abs(best(scores) - score), 2**53) for score in scores]
-            assert _below_best(np.array(scores, np.int64), negate).tolist() == expected
-    assert _below_best(np.array([0, 2**32 - 1], np.uint32), False).tolist() == [-(2**32 - 1), 0]
-    assert _below_best(np.array([2**64 - 1, 0, 2**64 - 4], np.uint64), False).tolist() == [0, -(2**53), -3]
-    assert _below_best(np.array([2**64 - 1, 5, 2**63], np.uint64), True).tolist() == [-(2**53), 0, -(2**53)]
+            assert below_best(np.array(scores, np.int64), negate).tolist() == expected
+    assert below_best(np.array([0, 2**32 - 1], np.uint32), False).tolist() == [-(2**32 - 1), 0]
+    assert below_best(np.array([2**64 - 1, 0, 2**64 - 4], np.uint64), False).tolist() == [0, -(2**53), -3]
+    assert below_best(np.array([2**64 - 1, 5, 2**63], np.uint64), True).tolist() == [-(2**53), 0, -(2**53)]
 
 
 def test_what_is_no_number_is_zero_as_by_the_host():
@@ -355,25 +355,25 @@ def test_rounding_brings_values_at_most_a_step_further_apart(granularity):
     values = np.concatenate(
         [-values, values, values * granularity, np.nextafter(values, 0), np.nextafter(values, 1e308)]
     )
-    on_grid = _add_reals(values, np.zeros(values.size), granularity, np.float64)
+    on_grid = add_reals(values, np.zeros(values.size), granularity, np.float64)
     assert np.array_equal(np.mod(on_grid, granularity), np.zeros(values.size))
     assert (np.abs(on_grid - values) <= granularity / 2).all()
     # The host's map counts on halves that all go up.
     halves = (np.arange(-9, 10) + 0.5) * granularity
-    assert np.array_equal(_add_reals(halves, np.zeros(19), granularity, np.float64), halves + granularity / 2)
+    assert np.array_equal(add_reals(halves, np.zeros(19), granularity, np.float64), halves + granularity / 2)
 
 
 def test_sums_saturate():
     most = 2**63 - 1
     noise = np.array([1, most, -1, -most, 5])
     values = np.array([most, most, -(2**63), -(2**63), 7])
-    assert _add_integers(values, noise, np.int64).tolist() == [most, most, -(2**63), -(2**63), 12]
-    assert _add_integers(np.array([7, 7]), np.array([-8, 2**40]), np.uint32).tolist() == [0, 2**32 - 1]
+    assert add_integers(values, noise, np.int64).tolist() == [most, most, -(2**63), -(2**63), 12]
+    assert add_integers(np.array([7, 7]), np.array([-8, 2**40]), np.uint32).tolist() == [0, 2**32 - 1]
     for value, added in itertools.product([0, 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1], [-(2**63), -1, 0, 1, most]):
         expected = min(max(value + added, 0), 2**64 - 1)
-        assert _add_integers(np.array([value], np.uint64), np.array([added]), np.uint64).tolist() == [expected]
+        assert add_integers(np.array([value], np.uint64), np.array([added]), np.uint64).tolist() == [expected]
     huge = np.array([1e308, -np.inf, np.inf])
-    released = _add_reals(huge, np.array([1e308, 1.0, 1.0]), 1.0, np.float64)
+    released = add_reals(huge, np.array([1e308, 1.0, 1.0]), 1.0, np.float64)
     largest = np.finfo(float).max
     assert released.tolist() == [largest, -largest, largest]
 
@@ -386,8 +386,8 @@ def test_noise_is_added_to_a_real_number_as_to_a_vector(number, granularity):
     noises = [0.0, granularity, -3 * granularity, 2.0**40 * granularity, -(2.0**53) * granularity]
     with np.errstate(over="ignore"):
         for value, noise in itertools.product(values, noises):
-            (expected,) = _add_reals(np.array([value], number), np.array([noise]), granularity, number).tolist()
-            found = _add_real(value, noise, granularity, number)
+            (expected,) = add_reals(np.array([value], number), np.array([noise]), granularity, number).tolist()
+            found = add_real(value, noise, granularity, number)
             assert (type(found), found) == (float, expected)
 
 
@@ -396,8 +396,8 @@ def test_noise_is_added_to_an_integer_as_to_a_vector(number):
     least, most = int(np.iinfo(number).min), int(np.iinfo(number).max)
     noises = [0, 1, -1, 12345, 2**40, -(2**40), 2**62, -(2**62)]
     for value, noise in itertools.product([least, least + 1, 0, 7, most - 1, most], noises):
-        (expected,) = _add_integers(np.array([value], number), np.array([noise]), number).tolist()
-        found = _add_integer(value, noise, number)
+        (expected,) = add_integers(np.array([value], number), np.array([noise]), number).tolist()
+        found = add_integer(value, noise, number)
         assert (type(found), found) == (int, expected)
 
 

@@ -19,7 +19,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +34,7 @@ from opendp.typing import _ELEMENTARY_TYPES
 
 from dpnoise import Exponential, ParameterError, ReportNoisyMax, samplers
 from dpnoise.extend import Patch
+from dpnoise_opendp._arithmetic import add_integer, add_integers, add_real, add_reals, below_best, ends, finite
 
 __all__ = [
     "install",
@@ -198,8 +198,8 @@ def make_noisy_max(
     def choose(scores: Any) -> int:
         given = np.array(scores, number)
         if not real:
-            return mechanism.release(_below_best(given, negate))
-        return mechanism.release(-_finite(given) if negate else _finite(given))
+            return mechanism.release(below_best(given, negate))
+        return mechanism.release(-finite(given) if negate else finite(given))
 
     return _measurement(made, choose, _widened(made.map, mechanism.granularity, number) if real else made.map, "i32")
 
@@ -346,8 +346,8 @@ def _additive(
         return _called_directly(
             made,
             made.map,
-            lambda x: _add_integer(x, draw(scale), number),
-            lambda x: _add_integers(x, draw(scale, size=x.size), number),
+            lambda x: add_integer(x, draw(scale), number),
+            lambda x: add_integers(x, draw(scale, size=x.size), number),
         )
     finest = math.ceil(math.log2(scale)) - _FINENESS
     if k is not None and k < finest:
@@ -365,10 +365,10 @@ def _additive(
     def add(x: NDArray[Any]) -> NDArray[Any]:
         if most is not None and x.size > most:
             raise ParameterError(f"vectors must have at most {most} values where their domain has no size")
-        return _add_reals(x, draw(scale, size=x.size, granularity=granularity), granularity, number)
+        return add_reals(x, draw(scale, size=x.size, granularity=granularity), granularity, number)
 
     return _called_directly(
-        made, privacy_map, lambda x: _add_real(x, draw(scale, granularity=granularity), granularity, number), add
+        made, privacy_map, lambda x: add_real(x, draw(scale, granularity=granularity), granularity, number), add
     )
 
 
@@ -413,79 +413,9 @@ def _called_directly(
     measurement._function = of_one
     measurement._is_number = lambda arg: type(arg) is float
     if np.dtype(number).kind != "f":
-        least, most = _limits(number)
+        least, most = ends(number)
         measurement._is_number = lambda arg: type(arg) is int and least <= arg <= most
     return measurement
-
-
-@cache
-def _limits(number: Any) -> tuple[Any, Any]:
-    """Return the least and the largest finite number of a type, as Python numbers."""
-    if np.dtype(number).kind == "f":
-        return float(np.finfo(number).min), float(np.finfo(number).max)
-    return int(np.iinfo(number).min), int(np.iinfo(number).max)
-
-
-def _add_real(x: float, noise: float, granularity: float, number: Any) -> float:
-    """Add noise to one number, faster than `_add_reals`, with the same result."""
-    least, largest = _limits(number)
-    value = 0.0 if math.isnan(x) else float(number(min(max(x, least), largest)))
-    if abs(value) < 2.0**53 * granularity:
-        place = value / granularity
-        below = math.floor(place)
-        value = (below + (place - below >= 0.5)) * granularity
-    return float(number(min(max(value + noise, least), largest)))
-
-
-def _add_integer(x: int, noise: int, number: Any) -> int:
-    """Add noise to one integer, faster than `_add_integers`, with the same result."""
-    least, most = _limits(number)
-    total: int = min(max(x + noise, least), most)
-    return total
-
-
-def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, number: Any) -> NDArray[Any]:
-    """Round to the grid, halves up as the host does, add exactly, and round the sum once."""
-    values = np.nan_to_num(_finite(x))  # the host, too, takes NaN for 0
-    # Larger numbers are on the grid already.
-    near = np.abs(values) < 2.0**53 * granularity
-    places = values[near] / granularity
-    below = np.floor(places)
-    values[near] = (below + (places - below >= 0.5)) * granularity
-    largest = float(np.finfo(number).max)
-    with np.errstate(over="ignore"):
-        total = np.clip(values + noise, -largest, largest)
-    return total.astype(number)
-
-
-def _finite(x: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the nearest finite numbers, as the host does; NaN, which its domains exclude, stays."""
-    largest = float(np.finfo(x.dtype).max)
-    return np.clip(x.astype(np.float64), -largest, largest)
-
-
-def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
-    """Return minus the distances to the best score, which lead to the same choice and are exact up to 2**53.
-
-    The distance between two vectors of scores does not grow. A score that is 2**53 worse is at least 2**13 scales
-    worse.
-    """
-    # The differences fit into 64 unsigned bits, so wrapping does no harm.
-    wrapped = scores.astype(np.uint64)
-    if scores.size:
-        wrapped = wrapped - wrapped[scores.argmin()] if negate else wrapped[scores.argmax()] - wrapped
-    return -np.minimum(wrapped, np.uint64(2**53)).astype(np.int64)
-
-
-def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDArray[Any]:
-    """Add modulo 2**64, detect overflow by comparison, and saturate to the range of the type."""
-    wide = np.dtype(np.uint64 if np.dtype(number).kind == "u" else np.int64)
-    values, limits = x.astype(wide), np.iinfo(wide)
-    total = values + noise.astype(wide)
-    total = np.where((noise > 0) & (total < values), limits.max, total)
-    total = np.where((noise < 0) & (total > values), limits.min, total)
-    clipped: NDArray[Any] = np.clip(total, np.iinfo(number).min, np.iinfo(number).max).astype(number)
-    return clipped
 
 
 def _widened(privacy_map: Function, slack: float, number: Any) -> Function:
