@@ -108,7 +108,7 @@ def reals_of(x: Any, name: str, otherwise: str = "", *, tables: bool = True) -> 
         When values are missing, or an integer is larger.
     """
     read = _read(x, name, partial(array_from, tables=tables))
-    given = _as_array(read, name)
+    given = without_small_floats(_as_array(read, name))
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
     elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
@@ -195,10 +195,21 @@ def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
         return np.require(array, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
+def without_small_floats(array: NDArray[Any]) -> NDArray[Any]:
+    """Return floats that NumPy lacks as float32, and all else as it is."""
+    with np.errstate(all="ignore"):  # a warning about a signalling NaN
+        return array.astype(np.float32) if is_small_float(array.dtype) else array
+
+
+def is_small_float(dtype: Any) -> bool:
+    """Say whether a dtype is bfloat16 or one of 8 bits or fewer, of ml_dtypes: float32 holds each of their numbers."""
+    return isinstance(dtype, np.dtype) and dtype.isbuiltin == 2 and "float" in dtype.name
+
+
 def dtype_of(array: NDArray[Any]) -> str:
     """Name the dtype of an array, without the length of the longest text or of records."""
     name = array.dtype.name
-    return name.rstrip("0123456789") if array.dtype.kind in "SUV" else name
+    return name.rstrip("0123456789") if array.dtype.kind in "SUV" and array.dtype.isbuiltin < 2 else name
 
 
 def _as_array(read: Any, name: str) -> NDArray[Any]:
@@ -380,7 +391,8 @@ def _from_dlpack(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     if device not in _CPU:
         found = _DEVICES.get(device, f"DLPack's device type {device},")
         raise ParameterError(f"{name} must be in the memory of the CPU, got a tensor on {found} device {number}")
-    return np.from_dlpack(x)
+    # Arrays of JAX have dtypes of ml_dtypes, which NumPy does not read by DLPack.
+    return np.asarray(x) if is_small_float(getattr(x, "dtype", None)) else np.from_dlpack(x)
 
 
 def _decoder(pa: Any, kind: Any) -> Callable[[Any], Any] | None:

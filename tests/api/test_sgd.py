@@ -547,7 +547,7 @@ def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
         (lambda: whole(sums=np.zeros(3)), TypeError, "sums must be a NumPy array of dtype int64"),
         (lambda: take(step=2), dpnoise.ParameterError, "step must be an integer from 0 to 1, got 2"),
         (lambda: take(history=np.zeros(1, np.int64)), dpnoise.ParameterError, "history must be as long as the number"),
-        (lambda: take(sums=np.zeros(3, np.int64)), TypeError, "sums must be a NumPy array of dtype float64"),
+        (lambda: take(sums=np.zeros(3, np.int64)), TypeError, "sums must be .* float32 or float64, got dtype int64"),
     ],
 )
 def test_bad_sums(call: Any, error: type[Exception], message: str) -> None:

@@ -289,7 +289,8 @@ class CorrelatedGradientRun:
         gradients : array_like of float32 or float64, shape (n, d)
             A row for each example, with all parameters of the model: d is from 1 to 2**40 and the same in all steps,
             and n may be 0, for a step of noise alone. C-contiguous arrays of these dtypes are read in place and must
-            not be changed meanwhile; others are converted, float16 to float32 and integers to float64.
+            not be changed meanwhile; others are converted, float16, bfloat16 and smaller floats of ml_dtypes to
+            float32, and integers to float64.
         out : ndarray, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of shape (d,) and of the dtype of
             the result. It shares no memory with ``gradients``.

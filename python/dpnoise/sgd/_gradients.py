@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, dtype_of, read_by
+from dpnoise._arrays import array_of, dtype_of, is_small_float, read_by, without_small_floats
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
 from dpnoise._types import Number, Values
@@ -23,7 +23,7 @@ _NUMBERS: Final = 2**24
 
 def gradients_of(gradients: Any) -> Floats:
     """Convert per-example gradients to a C-contiguous matrix of float32 or float64; no message may show a value."""
-    given = array_of(gradients, "gradients")
+    given = without_small_floats(array_of(gradients, "gradients"))
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     if given.ndim != 2 or given.shape[1] == 0:
@@ -54,7 +54,7 @@ def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: 
     if width == 0:
         raise ParameterError("gradients must have at least one coordinate for each example, got none")
     sums = np.zeros(width, np.int64)
-    dtype = np.result_type(*arrays)
+    dtype = np.result_type(*(np.float32 if is_small_float(array.dtype) else array.dtype for array in arrays))
     count = max(1, len(arrays[0]))
     several = count if all(_is_ready(array, dtype) for array in arrays) else max(1, _NUMBERS // width)
     for first in range(0, count, several):
@@ -95,7 +95,8 @@ def clip_and_sum(
     gradients : array_like of float32 or float64, shape (n, d)
         A row for each example, with all parameters of the model; d at least 1, and n may be 0. C-contiguous arrays of
         these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of other
-        libraries (DLPack); others are converted, float16 to float32 and integers to float64.
+        libraries (DLPack); others are converted, float16, bfloat16 and smaller floats of ml_dtypes to float32, and
+        integers to float64.
     clip_norm : float
         The largest L2 norm of a clipped gradient, from 2**-80 to 2**80: a gradient above it is scaled down to it.
     out : ndarray, optional

@@ -150,8 +150,9 @@ class NoisyGradient(GradientPrivacy):
         gradients : array_like of float32 or float64, shape (n, d)
             A row for each example, with all parameters of the model: d is at least 1, and n may be 0. C-contiguous
             arrays of these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of
-            other libraries (DLPack); others are converted, float16 to float32 and integers to float64. An empty batch,
-            n = 0, makes a step of noise alone: skipping it would reveal that it was empty.
+            other libraries (DLPack); others are converted, float16, bfloat16 and smaller floats of ml_dtypes to
+            float32, and integers to float64. An empty batch, n = 0, makes a step of noise alone: skipping it would
+            reveal that it was empty.
         out : ndarray, optional
             An array to fill and return in place of a new one: writable, C-contiguous, of shape (d,) and of the dtype of
             the result. It shares no memory with ``gradients``.

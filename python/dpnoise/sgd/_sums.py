@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import dtype_of
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real_up
 from dpnoise._types import Integer, Number, Rng
@@ -26,6 +27,7 @@ class Sums:
 
     _native: _native.FloatSums | _native.IntegerSums
     _granularity: float
+    _dtypes: tuple[str, ...]
 
     def __init__(self, strategy: BandedToeplitz | None, stddev: Number) -> None:
         if not isinstance(strategy, BandedToeplitz | None):
@@ -90,6 +92,9 @@ class Sums:
         RandomnessError
             When the source of randomness fails. The sums are zeros then.
         """
+        if not isinstance(sums, np.ndarray) or sums.dtype not in self._dtypes:
+            found = f"dtype {dtype_of(sums)}" if isinstance(sums, np.ndarray) else type(sums).__name__
+            raise TypeError(f"sums must be a NumPy array of dtype {' or '.join(self._dtypes)}, got {found}")
         allowed = _UNLIMITED if self._strategy is None else range(self._strategy.steps)
         self._native.release(history, integer(step, "step", allowed), sums, threads, rng)
 
@@ -142,6 +147,7 @@ class FloatSums(Sums):
     """
 
     __slots__ = ()
+    _dtypes = "float32", "float64"
 
     def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: Number) -> None:
         super().__init__(strategy, stddev)
@@ -197,6 +203,7 @@ class IntegerSums(Sums):
     """
 
     __slots__ = ()
+    _dtypes = ("int64",)
 
     def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: Number) -> None:
         super().__init__(strategy, stddev)
