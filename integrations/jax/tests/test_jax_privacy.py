@@ -17,6 +17,7 @@ import optax
 import pytest
 from host_tests import errors
 from jax.sharding import PartitionSpec
+from jax_privacy import batch_selection, clipping
 from jax_privacy import noise_addition as host
 from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
 
@@ -368,6 +369,29 @@ def test_what_is_not_finite_counts_as_zero() -> None:
     sums = jnp.array([jnp.nan, jnp.inf, -jnp.inf, 1.0])
     found, expected = (
         run(privatizer(prng_key=hazmat.SeededRng(1)), given, 1)[0] for given in (sums, sums.at[:3].set(0.0))
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("microbatch_size", [None, 1, 2])
+def test_an_empty_batch_is_noise_alone(microbatch_size: int | None) -> None:
+    """As the page says: with a row of padding, since the host refuses a batch without rows."""
+    data, none = jnp.ones((20, 9)), np.empty(0, int)
+    clipped_sum = clipping.clipped_grad(
+        lambda parameters, row: jnp.sum(parameters * row),
+        l2_clip_norm=1.0,
+        batch_argnums=1,
+        microbatch_size=microbatch_size,
+    )
+
+    def sums(indices: np.ndarray) -> jax.Array:
+        indices = batch_selection.pad_to_multiple_of(indices, 4)
+        return clipped_sum(SAME, data[indices], is_padding_example=indices == -1)
+
+    with pytest.raises(ValueError, match=r"^num_microbatches=0 must be positive"):
+        sums(none)
+    found, expected = (
+        run(privatizer(prng_key=hazmat.SeededRng(1)), given, 1)[0] for given in (sums(np.append(none, -1)), 0 * SAME)
     )
     np.testing.assert_array_equal(found, expected)
 

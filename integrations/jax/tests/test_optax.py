@@ -144,11 +144,32 @@ def test_parameters_that_cannot_be_honoured_are_refused() -> None:
     released(aggregate(jnp.float32(1.5), np.array([1])), jnp.ones((2, 1)))
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)], ids=str)
-def test_empty_batches_and_models_are_refused(shape: tuple[int, ...]) -> None:
+def test_models_without_parameters_are_refused() -> None:
     for run in (released, lambda made, tree: compiled(made)(tree)):
-        with pytest.raises(ParameterError, match=r"^updates must have a row for each of one or more examples, and one"):
-            run(aggregate(), jnp.ones(shape))
+        for rows in (0, 3):
+            with pytest.raises(ParameterError, match=r"^updates must have one or more parameters for each example, "):
+                run(aggregate(), {"a": jnp.ones((rows, 0)), "b": jnp.ones((rows, 2, 0))})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
+def test_an_empty_batch_makes_the_noise_of_one_row_of_zeros(dtype: Any) -> None:
+    made = {rows: {"a": jnp.zeros((rows, 2, 3), dtype), "b": jnp.zeros(rows, dtype)} for rows in (0, 1)}
+    for run in (released, lambda made, tree: compiled(made)(tree)):
+        empty, zeros = (run(aggregate(0.7, 1.3, key=hazmat.SeededRng(3)), tree) for tree in made.values())
+        assert jax.tree.all(jax.tree.map(lambda x, y: x.dtype == y.dtype and np.array_equal(x, y), empty, zeros))
+        assert np.count_nonzero(empty["a"]) > 0
+
+
+@pytest.mark.usefixtures("way")
+def test_a_training_goes_on_after_an_empty_batch() -> None:
+    made = ours.dpsgd(0.5, 1.0, 1.0)
+    step = jax.jit(made.update)
+    state, found = made.init(None), []
+    for rows in (4, 0, 0):
+        update, state = step(jnp.zeros((rows, 9)), state)
+        found.append(np.asarray(update))
+    assert len(np.unique(found, axis=0)) == 3
+    assert np.isfinite(found).all()
 
 
 def test_complex_gradients_are_refused() -> None:

@@ -14,6 +14,7 @@ release, with noise of its own, for each member whose gradients are its own.
 from __future__ import annotations
 
 import itertools
+import math
 from functools import lru_cache
 from typing import Any, Final
 
@@ -58,7 +59,8 @@ def differentially_private_aggregate(
     -------
     optax.GradientTransformation
         Its ``update`` takes a tree of real arrays, of shapes (rows, ...), and gives a tree of arrays without the first
-        axis, of the host's dtypes. It has no state. A row with a NaN or an infinity counts as zeros.
+        axis, of the host's dtypes. It has no state. A row with a NaN or an infinity counts as zeros. A batch without
+        rows makes a step of noise alone, as one row of zeros does; the host divides by zero.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def differentially_private_aggregate(
         del params
         released, _ = jax.eval_shape(host.update, updates, state)
         leaves, dtype = _leaves(updates)
-        shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // len(leaves[0]),), dtype)
+        shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in jax.tree.leaves(released)),), dtype)
         (mean,) = _noisy_mean([shape], leaves, rng=rng, clip_norm=clip_norm, noise_multiplier=multiplier)
         return _tree(mean, released), unchanged
 
@@ -140,7 +142,7 @@ def dpsgd(
     optax.GradientTransformation
         Its ``update`` takes a tree of real arrays, of shapes (rows, ...), and a state, and gives the step to add to the
         parameters, a tree of arrays without the first axis, of the host's dtypes, and the next state. A row with a NaN
-        or an infinity counts as zeros.
+        or an infinity counts as zeros. A batch without rows makes a step of noise alone, as one row of zeros does.
 
     Raises
     ------
@@ -174,7 +176,7 @@ def _write_noisy_mean(
     (mean,) = means
     mechanism = _kept_mechanism(clip_norm, noise_multiplier)
     total = mechanism.add_noise(mechanism.clipped_sum(leaves), dtype=mean.dtype, rng=rng)
-    np.divide(total, len(leaves[0]), out=mean)
+    np.divide(total, max(1, len(leaves[0])), out=mean)
 
 
 _noisy_mean: Final = Step("dpnoise_noisy_mean", _write_noisy_mean)
@@ -186,10 +188,8 @@ def _leaves(updates: Any) -> tuple[list[Any], Any]:
     dtype = jnp.result_type(np.float32, *leaves)
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"updates must be real numbers of at most 64 bits, got dtype {dtype}")
-    if not sum(leaf.size for leaf in leaves):
-        raise ParameterError(
-            "updates must have a row for each of one or more examples, and one or more parameters, got none"
-        )
+    if not any(math.prod(leaf.shape[1:]) for leaf in leaves):
+        raise ParameterError("updates must have one or more parameters for each example, got none")
     return [array_of(leaf, dtype) for leaf in leaves], dtype
 
 
