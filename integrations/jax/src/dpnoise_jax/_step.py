@@ -3,17 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir, partial_eval
 from numpy.typing import NDArray
 
 from dpnoise.extend import real_up
 from dpnoise.hazmat import Rng
 from dpnoise_jax._xla import CustomCall, Function
+
+# The identity, through which the arguments of each step go. JAX applies its rules below also where no argument depends
+# on the member of a vmap or on the turn of a loop: there it would take a step itself once for all of them.
+_update_p: Final = Primitive("dpnoise_update")
+_update_p.multiple_results = True
+_update_p.def_impl(lambda *arguments: arguments)
+_update_p.def_abstract_eval(lambda *arguments: arguments)
+mlir.register_lowering(_update_p, lambda _, *arguments: arguments)
+
+
+def _refuse_shared(_: Any, arguments: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """Refuse a step that JAX would take once for all members of a vmap."""
+    if all(dim is None for dim in dims):
+        raise NotImplementedError(
+            "update must not be called under vmap on arrays that are the same for all members, which would share one "
+            "noise: call it outside of vmap for one release, or map an array of its arguments, for example by "
+            "jnp.broadcast_to, for a release with noise of its own for each member"
+        )
+    return _update_p.bind(*arguments), dims
+
+
+def _keep_in_loop(trace: Any, *arguments: Any) -> Any:
+    """Keep a step in a loop that is differentiated: JAX would take it once, before the loop."""
+    return trace.default_process_primitive(_update_p, map(trace.instantiate_const, arguments), {})
+
+
+batching.fancy_primitive_batchers[_update_p] = _refuse_shared
+partial_eval.custom_partial_eval_rules[_update_p] = _keep_in_loop
 
 
 class Step:
@@ -44,7 +74,8 @@ class Step:
     ) -> Any:
         """Take the step, or put it into the program that is traced.
 
-        ``jax.shard_map`` and ``jax.pmap`` are refused by a NotImplementedError.
+        ``jax.shard_map``, ``jax.pmap``, ``jax.grad`` of it and ``jax.vmap`` that maps no argument are refused by a
+        NotImplementedError.
 
         Parameters
         ----------
@@ -66,7 +97,7 @@ class Step:
                 "update must not be called under shard_map or pmap, where each device would draw noise of its own for "
                 "the same sum: call it outside, on sharded gradients, for which noise is drawn once"
             )
-        aliases = aliases or {}
+        aliases, arguments = aliases or {}, _update_p.bind(*arguments)
 
         def take(*arguments: Any) -> list[NDArray[Any]]:
             arrays = [np.asarray(argument) for argument in arguments]
@@ -76,9 +107,7 @@ class Step:
             self._function(arrays, results, rng=rng, **attributes)
             return results
 
-        # A new array is traced under jax.jit even if the arguments are constants, to which noise would be added only
-        # once.
-        if not any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *arguments)):
+        if not any(isinstance(argument, jax.core.Tracer) for argument in arguments):
             return take(*arguments)
         if rng is None and is_one_cpu():
             return self._custom_call(shapes, arguments, aliases, **attributes)

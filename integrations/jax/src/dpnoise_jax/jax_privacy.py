@@ -90,7 +90,8 @@ def gaussian_privatizer(
         sizes, or comes after the last step.
     NotImplementedError
         For another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device
-        would draw noise of its own.
+        would draw noise of its own, and under ``jax.vmap`` for sums and a state that all members share, as they would
+        the noise.
 
     Notes
     -----
@@ -167,7 +168,8 @@ def matrix_factorization_privatizer(
         step.
     NotImplementedError
         For another matrix or another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``,
-        where each device would draw noise of its own.
+        where each device would draw noise of its own, and under ``jax.vmap`` for sums and a state that all members
+        share, as they would the noise.
 
     Notes
     -----
@@ -246,7 +248,7 @@ def integer_privatizer(strategy: Any, *, stddev: float, rng: Rng = None) -> Any:
         other parameters or to a tree of other sizes, or comes after the last step.
     NotImplementedError
         For another matrix; by ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise
-        of its own.
+        of its own, and under ``jax.vmap`` for sums and a state that all members share, as they would the noise.
 
     Notes
     -----

@@ -8,7 +8,7 @@ batch is public here and for the host, which divides by it. `dpnoise.sgd.epsilon
 
 Under ``jax.jit`` a step is a call with a side effect, which JAX runs once each time the step is reached, with
 fresh noise. ``jax.grad`` refuses it, and ``jax.checkpoint`` refuses it or keeps its result. ``jax.vmap`` makes a
-release, with noise of its own, for each member whose gradients are its own.
+release, with noise of its own, for each member if it maps the gradients, and is refused if it does not.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def differentially_private_aggregate(
     ValueError
         When there is a key; and where the host raises it, also by ``update``.
     NotImplementedError
-        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own.
+        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own; and
+        under ``jax.vmap`` for gradients that all members share, as they would the noise.
 
     Notes
     -----
@@ -149,7 +150,8 @@ def dpsgd(
     ValueError
         When there is a seed; and where the host raises it, also by ``update``.
     NotImplementedError
-        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own.
+        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own; and
+        under ``jax.vmap`` for gradients that all members share, as they would the noise.
 
     Notes
     -----
