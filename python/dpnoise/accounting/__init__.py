@@ -7,6 +7,7 @@
   groups, samples and shuffled reports, whose cost is a `ShuffledCost`.
 - `Accountant`: tight composition of many releases, on the dp-accounting package.
 - `PrivacyLoss`: what it composes: `LaplaceLoss`, `DiscreteLaplaceLoss`, `DiscreteGaussianLoss`, `BoundedRangeLoss`.
+- `RandomStoppingLoss`: the loss of the best of a random number of runs.
 - `Ledger`: a durable budget that many processes spend from, and whose releases may depend on the answers so far.
 - `ZcdpCost`, `RenyiCost`: guarantees in the other measures of a ledger.
 """
@@ -38,6 +39,7 @@ __all__ = [
     "LedgerError",
     "PrivacyCost",
     "PrivacyLoss",
+    "RandomStoppingLoss",
     "RenyiCost",
     "ShuffledCost",
     "ZcdpCost",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
         LaplaceLoss,
         PrivacyLoss,
     )
+    from dpnoise.accounting._random_stopping import RandomStoppingLoss
 else:  # mechanisms import this package for their costs, and most programs use no accountant or ledger
     __getattr__, __dir__ = _errors.lazily(
         __name__,
@@ -71,6 +74,7 @@ else:  # mechanisms import this package for their costs, and most programs use n
         _accountant="Accountant",
         _ledger="BudgetExceeded Ledger LedgerEntry",
         _losses="BoundedRangeLoss DiscreteGaussianLoss DiscreteLaplaceLoss LaplaceLoss PrivacyLoss",
+        _random_stopping="RandomStoppingLoss",
     )
 
 _calls.explain(__name__)
