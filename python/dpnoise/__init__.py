@@ -10,6 +10,7 @@ The areas:
   `dpnoise.NegativeBinomialShares` are for several parties.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
+- `dpnoise.PrivateSelection`: the best of several private runs, for little more than one of them costs.
 - `dpnoise.Table`: questions about a table, for persons with several rows and by group, in one release.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with proved sensitivities.
 - `dpnoise.sensitivity`: the most that one person can change an answer.
@@ -51,6 +52,7 @@ __all__ = [
     "ParameterError",
     "PermuteAndFlip",
     "PrivacyCost",
+    "PrivateSelection",
     "RandomnessError",
     "ReportNoisyMax",
     "SecureBitGenerator",
@@ -109,6 +111,7 @@ if TYPE_CHECKING:
         Laplace,
         NegativeBinomialShares,
         PermuteAndFlip,
+        PrivateSelection,
         ReportNoisyMax,
         Skellam,
         Staircase,
@@ -124,8 +127,8 @@ else:
         accounting="BudgetExceeded PrivacyCost",
         bit_generator="SecureBitGenerator",
         mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace "
-        "NegativeBinomialShares PermuteAndFlip ReportNoisyMax Skellam Staircase TopK TruncatedDiscreteGaussian "
-        "TruncatedDiscreteLaplace",
+        "NegativeBinomialShares PermuteAndFlip PrivateSelection ReportNoisyMax Skellam Staircase TopK "
+        "TruncatedDiscreteGaussian TruncatedDiscreteLaplace",
         tables="Table",
     )
 

@@ -37,6 +37,10 @@ def noisy_sum(data: Any, bound: float, epsilon: float) -> Any:
     return mechanisms.Laplace(epsilon=epsilon, sensitivity=bound).release(float(sum(data)))
 
 
+def run() -> tuple[float, str]:
+    return mechanisms.Laplace(epsilon=0.5).release(3.0), "tea"
+
+
 class Case(NamedTuple):
     """A mechanism, what it releases, and what its error depends on; None where nothing bounds it."""
 
@@ -55,6 +59,7 @@ CASES = [
     Case(mechanisms.ReportNoisyMax(epsilon=0.5), COLUMN, {"count": 4}),
     Case(mechanisms.TopK(k=2, epsilon=0.5), COLUMN, {"count": 4}),
     Case(mechanisms.AboveThreshold(epsilon=0.5, threshold=3.0), COLUMN, {"count": 4}),
+    Case(mechanisms.PrivateSelection(run_cost=mechanisms.Laplace(epsilon=0.5)), run, None),
     Case(queries.Count(epsilon=0.5), COLUMN),
     Case(queries.Sum(**BOUNDS), COLUMN),
     Case(queries.Mean(**BOUNDS), COLUMN, {"rows": 4}),

@@ -110,6 +110,17 @@ def _selection(*, epsilon: float, delta: float) -> SimpleNamespace:
     return SimpleNamespace(release=selection.should_keep, epsilon=epsilon, delta=delta)
 
 
+def _best_run(*, epsilon: float) -> SimpleNamespace:
+    """Release the best score of a number of runs."""
+    noise = mechanisms.DiscreteLaplace(epsilon=epsilon / 2)
+    selection = mechanisms.PrivateSelection(run_cost=noise, mean=2, stopping="geometric", most=20)
+
+    def release(x: int) -> int:
+        return int(selection.release(lambda: (noise.release(x), None))[0])
+
+    return SimpleNamespace(release=release, epsilon=selection.epsilon)
+
+
 def _sampled(*, epsilon: float, delta: float) -> SimpleNamespace:
     """Release the counts of rows, each of which is the number of people with a value of its own."""
     protocol = local.SampleAndThreshold(epsilon=epsilon, delta=delta, threshold=40)
@@ -139,6 +150,7 @@ CASES: Final = (
     Case("ReportNoisyMax", mechanisms.ReportNoisyMax, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]),
     Case("TopK", partial(mechanisms.TopK, k=2), 2 * [0.0] + 4 * [1.0], 2 * [1.0] + 4 * [0.0]),
     Case("AboveThreshold", partial(mechanisms.AboveThreshold, threshold=0.0), [0, 0, 0, 0, 1], [1, 1, 1, 1, 0]),
+    Case("PrivateSelection", _best_run, 0, 1),
     Case("TruncatedGeometric", partial(_selection, delta=0.01), 3, 4),
     Case("Count", queries.Count, [True], [True, True]),
     Case("Sum", partial(queries.Sum, bounds=(-1.0, 3.0)), [0.5], [0.5, 9.0]),
