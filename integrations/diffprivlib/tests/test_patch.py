@@ -13,7 +13,7 @@ import diffprivlib
 import numpy as np
 import pytest
 from diffprivlib import mechanisms, models, tools
-from host_tests.patches import check_blocks, check_install, holdings
+from host_tests.patches import check_blocks, check_imports_meanwhile, check_install, holdings
 from host_tests.silence import check_silent, columns
 
 import dpnoise_diffprivlib as ours
@@ -93,6 +93,10 @@ def test_mechanisms_work_in_the_block(name):
 
 def test_blocks():
     check_blocks(patched, snapshot)
+
+
+def test_a_block_begins_while_modules_are_imported(monkeypatch):
+    check_imports_meanwhile(patched, monkeypatch)
 
 
 def test_install():

@@ -18,7 +18,7 @@ import opendp.measurements
 import opendp.prelude as dp
 import pytest
 from host_tests.errors import error_of
-from host_tests.patches import check_blocks, check_install, check_many_threads, holdings
+from host_tests.patches import check_blocks, check_imports_meanwhile, check_install, check_many_threads, holdings
 from opendp.extras.numpy._make_np_sum import make_private_np_sum
 
 import dpnoise_opendp as ours
@@ -269,6 +269,10 @@ def snapshot():
 
 def test_blocks_put_everything_back():
     check_blocks(patched, snapshot)
+
+
+def test_a_block_begins_while_modules_are_imported(monkeypatch):
+    check_imports_meanwhile(patched, monkeypatch)
 
 
 def test_install():

@@ -1,5 +1,6 @@
 """What every `patched` must keep: everything is put back, whichever way blocks end and threads overlap."""
 
+import sys
 import threading
 
 import pytest
@@ -82,3 +83,18 @@ def check_many_threads(patched, check, snapshot):
         thread.join()
     assert not failures
     assert snapshot() == before
+
+
+def check_imports_meanwhile(patched, monkeypatch):
+    """Check that a block begins while another thread imports a module, here as often as a name is looked at."""
+
+    class Name(str):
+        def startswith(self, *start):
+            monkeypatch.setitem(sys.modules, f"late{len(sys.modules)}", sys)
+            return super().startswith(*start)
+
+    monkeypatch.setitem(sys.modules, Name("early"), sys)
+    before = len(sys.modules)
+    with patched():
+        pass
+    assert len(sys.modules) > before

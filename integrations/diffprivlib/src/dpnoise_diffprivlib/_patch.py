@@ -92,7 +92,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         *(
             (module, name, by_original[id(value)])
             for module in _modules()
-            for name, value in module.__dict__.items()
+            for name, value in list(module.__dict__.items())
             if id(value) in by_original
         ),
         *_SILENT_MODELS,
@@ -104,7 +104,8 @@ _PATCH: Final = Patch(_replacements)
 
 
 def _modules() -> list[ModuleType]:
-    names = (name for name in sys.modules if name == _PLACES[0] or name.startswith(_PLACES[1:]))
+    # A copy, since other threads may import modules meanwhile.
+    names = (name for name in list(sys.modules) if name == _PLACES[0] or name.startswith(_PLACES[1:]))
     return [sys.modules[name] for name in sorted(names)]
 
 

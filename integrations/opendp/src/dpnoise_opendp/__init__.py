@@ -502,8 +502,9 @@ class _Entries:
 def _replacements() -> Iterator[tuple[Any, str, Any]]:
     """Replace ``make_...`` alone: the host's ``then_...`` call them by their names in its module."""
     by_original = {id(_HOST[name]): ours for name, ours in _OURS.items()}
-    for module in [module for name, module in sys.modules.items() if name.startswith("opendp.")]:
-        for name, value in vars(module).items():
+    # Copies, since other threads may import modules or give warnings meanwhile, which are noted in the module.
+    for module in [module for name, module in list(sys.modules.items()) if name.startswith("opendp.")]:
+        for name, value in list(vars(module).items()):
             if id(value) in by_original:
                 yield module, name, by_original[id(value)]
     # The only one of these that has no ``then_...``.
