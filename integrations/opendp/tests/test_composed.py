@@ -7,6 +7,7 @@ import opendp.prelude as dp
 import pytest
 
 import dpnoise_opendp as ours
+from dpnoise import ParameterError
 
 
 def number(T):
@@ -117,3 +118,16 @@ def test_the_host_finds_the_scale_of_ours(name, T, bounds):
         for library in (dp.m, ours)
     )
     assert expected <= found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_search_without_bounds_is_refused_where_it_asks_for_scales_out_of_reach():
+    """The page says so, and from where: the host asks for 2**36, and then for 2**49."""
+
+    def search(scale, **bounds):
+        space = number(int), dp.absolute_distance(T=int)
+        return dp.binary_search_param(lambda scale: ours.make_laplace(*space, scale), 1, 1 / scale, **bounds)
+
+    assert search(2.0**35) == 2.0**35
+    with pytest.raises(ParameterError, match=r"^scale must be .* got 562949953421312\.0$"):
+        search(2.0**37)
+    assert search(2.0**37, bounds=(0.0, 2.0**40)) == 2.0**37

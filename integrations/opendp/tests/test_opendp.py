@@ -239,8 +239,13 @@ def test_bad_distances_get_the_hosts_errors():
     [
         (lambda: ours.make_laplace(*scalar("", float), 1.0, k=-41), "k must be at least -40"),
         (lambda: ours.make_gaussian(*scalar("", float), 3.0, k=-1074), "k must be at least -38"),
-        (lambda: ours.make_laplace(*scalar("", float), 1.0, k=1024), "granularity must be"),
+        (lambda: ours.make_laplace(*scalar("", float), 1.0, k=1024), r"2\*\*k must be"),
+        (lambda: ours.make_laplace(*scalar("", float), 1e300), r"2\*\*k must be"),
         (lambda: ours.make_laplace(*scalar("", int), 2.0**41), "scale must be"),
+        *(
+            (lambda scale=scale: ours.make_gaussian(*scalar("", int), scale), "scale must be")
+            for scale in (2.0**-21, 2.0**41)
+        ),
         (lambda: ours.make_noisy_max(*vector("make_noisy_max", int), dp.max_divergence(), 2.0**41), "scale must be"),
     ],
 )

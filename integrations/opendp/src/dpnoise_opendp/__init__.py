@@ -342,7 +342,7 @@ def _additive(
         return made
     if np.dtype(number).kind != "f":
         draw = getattr(samplers, f"discrete_{distribution}")
-        draw(scale, size=0)  # refuses a scale that is out of reach
+        _check_reach(draw, scale)
         return _called_directly(
             made,
             made.map,
@@ -360,7 +360,7 @@ def _additive(
             domain, most = _vector_domain(domain.element_domain, size=_MOST_VALUES), _MOST_VALUES
         privacy_map = make(domain, finest).map
     draw = getattr(samplers, distribution)
-    draw(scale, size=0, granularity=granularity)
+    _check_reach(draw, scale, granularity=granularity)
 
     def add(x: NDArray[Any]) -> NDArray[Any]:
         if most is not None and x.size > most:
@@ -370,6 +370,14 @@ def _additive(
     return _called_directly(
         made, privacy_map, lambda x: add_real(x, draw(scale, granularity=granularity), granularity, number), add
     )
+
+
+def _check_reach(draw: Callable[..., Any], scale: float, **grid: float) -> None:
+    """Refuse a scale or a grid that is out of reach, by the host's names of parameters."""
+    try:
+        draw(scale, size=0, **grid)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("sigma", "scale").replace("granularity", "2**k")) from None
 
 
 def _number(domain: Any) -> Any:
