@@ -19,7 +19,7 @@ import pytest
 
 import dpnoise
 from dpnoise import hazmat, sgd
-from dpnoise.accounting import Accountant, Ledger, zcdp_epsilon
+from dpnoise.accounting import Accountant, DiscreteGaussianLoss, Ledger, zcdp_epsilon
 from dpnoise.sgd import (
     BandedToeplitz,
     FloatSums,
@@ -377,19 +377,19 @@ def test_bad_parameters_of_costs_are_named(name: str, value: Any, error: type, m
             function(**parameters)
 
 
-def test_too_little_noise_is_said_to_be() -> None:
-    with pytest.raises(dpnoise.ParameterError, match=r"noise_multiplier must be larger .*got 0\.01"):
-        epsilon_spent(**SPENT | {"noise_multiplier": 0.01})
+def test_too_large_a_wish_is_said_to_be() -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"epsilon must be larger .*got 1e-06: no noise up to 2\*\*11"):
         noise_multiplier_for(epsilon=1e-6, delta=1e-9, sample_rate=1.0, steps=1000, method="rdp")
 
 
-def test_a_delta_too_small_for_the_method_is_named() -> None:
-    """More noise would not help, nor would a larger epsilon."""
-    for call in (epsilon_spent, noise_multiplier_for):
-        parameters = (SPENT if call is epsilon_spent else WANTED) | {"delta": 1e-14}
-        with pytest.raises(dpnoise.ParameterError, match=r"delta must be larger for 'pld', .*got 1e-14"):
-            call(**parameters)
+@pytest.mark.parametrize("change", [{"noise_multiplier": 0.01}, {"delta": 1e-14}, {"delta": 1e-300}])
+def test_divergences_answer_where_distributions_cannot(change: dict[str, float]) -> None:
+    parameters: dict[str, Any] = SPENT | change
+    assert epsilon_spent(**parameters) == epsilon_spent(**parameters, method="rdp")
+    multiplier, rate, delta = (parameters.pop(name) for name in ("noise_multiplier", "sample_rate", "delta"))
+    noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=multiplier, expected_batch_size=1.0)
+    with pytest.raises(dpnoise.ParameterError, match=r"for 'pld'.*: Accountant\(method='rdp'\) takes it$"):
+        Accountant().compose(noisy, parameters["steps"], sample_rate=rate).epsilon(delta)
 
 
 def test_messages_do_not_tell_how_large_a_batch_is() -> None:
@@ -511,20 +511,43 @@ def test_the_noise_found_suffices_and_a_little_less_does_not(
     assert spent(found) <= epsilon < spent(found / (1 + 1e-4))
 
 
-def test_for_a_huge_epsilon_as_little_noise_is_found_as_there_may_be_without_any_distribution(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate", "steps"),
+    [
+        (1000.0, 1e-5, 1.0, 1),
+        (1000.0, 1e-5, 1e-4, 1),
+        (30.0, 0.1, 0.01, 1000),
+        (1e6, 1e-5, 0.1, 10),
+        (3.0, 1e-5, 0.1, 9),
+    ],
+)
+def test_the_better_of_both_methods_is_taken_in_silence(
+    epsilon: float, delta: float, rate: float, steps: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with monkeypatch.context() as patched:
-        patched.delattr(Accountant, "_distribution")
-        found = noise_multiplier_for(epsilon=1e6, delta=1e-5, sample_rate=0.1, steps=10)
-        with pytest.raises(AttributeError):
-            noise_multiplier_for(epsilon=500.0, delta=1e-5, sample_rate=0.1, steps=10)
-    Accountant().compose(
-        NoisyGradient(clip_norm=1.0, noise_multiplier=found, expected_batch_size=1.0), 10, sample_rate=0.1
-    )
-    smaller = NoisyGradient(clip_norm=1.0, noise_multiplier=found / (1 + 1e-4), expected_batch_size=1.0)
-    with pytest.raises(dpnoise.ParameterError, match="count must be smaller for 'pld', or mechanism have more noise"):
-        Accountant().compose(smaller, 10, sample_rate=0.1)
+    wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "sample_rate": rate, "steps": steps}
+    found, by_divergences = noise_multiplier_for(**wanted), noise_multiplier_for(**wanted, method="rdp")
+    assert found <= by_divergences
+    del wanted["epsilon"]
+    assert epsilon_spent(noise_multiplier=found, **wanted) <= epsilon
+    assert epsilon_spent(noise_multiplier=found / (1 + 1e-4), **wanted) > epsilon
+    assert caplog.records == []
+
+
+def test_the_smallest_noise_is_not_undercut() -> None:
+    for method in ("pld", "rdp"):
+        found = noise_multiplier_for(epsilon=1e15, delta=1e-5, sample_rate=1.0, steps=1, method=method)
+        assert 2.0**-20 <= found <= 2.0**-20 * (1 + 1e-4)
+
+
+def test_what_others_log_meanwhile_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """The series of dp-accounting does not converge here, which it logs, and divergences of all data bound the loss."""
+    sampled, whole = (DiscreteGaussianLoss(2.0**40, 2.0**40, rate) for rate in (0.1, 1.0))
+    by_library = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(1.0))
+    dp_accounting.rdp.RdpAccountant([1.1]).compose(by_library)
+    assert [record.name for record in caplog.records] == ["absl"], "the control"
+    assert sampled.divergence(1.1) <= whole.divergence(1.1) < math.inf
+    dp_accounting.rdp.RdpAccountant([1.1]).compose(by_library)
+    assert len(caplog.records) == 2
 
 
 def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:

@@ -35,6 +35,7 @@ from dpnoise.accounting._losses import (
 from dpnoise.sensitivity import Relation, check_person, check_relation
 
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
+_TAKES_IT: Final = "Accountant(method='rdp') takes it"
 
 
 class Accountant:
@@ -155,11 +156,16 @@ class Accountant:
                 )
             loss = loss.sampled(rate)
         if self._method == "pld" and loss.span > WIDEST:
-            raise ParameterError(f"mechanism must have a loss of at most {WIDEST:g} for 'pld', got {mechanism!r}")
+            raise ParameterError(
+                f"mechanism must have a loss of at most {WIDEST:g} for 'pld', got {mechanism!r}: {_TAKES_IT}"
+            )
         if math.isinf(self._slack_of(loss)):
-            raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
+            other = f": {_TAKES_IT}" if loss.rdp_slack < math.inf else ""
+            raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}{other}")
         if self._method == "pld" and self._divergence(loss, times) > self.LARGEST_DIVERGENCE:
-            raise ParameterError(f"count must be smaller for 'pld', or mechanism have more noise, got {times}")
+            raise ParameterError(
+                f"count must be smaller for 'pld', or mechanism have more noise, got {times}: {_TAKES_IT}"
+            )
         self._counts[loss] += times
         self._composed = None
         return self
@@ -190,7 +196,10 @@ class Accountant:
         if room > 0:
             return min(sequential, self._tight_epsilon(room) + 2 * slack)
         if spare and math.isinf(sequential):
-            raise ParameterError(f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}")
+            other = f": {_TAKES_IT}" if self._method == "pld" else ""
+            raise ParameterError(
+                f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}{other}"
+            )
         return sequential
 
     def delta(self, epsilon: Number) -> float:

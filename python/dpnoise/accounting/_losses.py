@@ -8,11 +8,15 @@ pessimistic rounding.
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
+from threading import get_ident
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -391,7 +395,9 @@ class DiscreteGaussianLoss(PrivacyLoss):
         if order % 1 or order > 2**10:
             library = dp_accounting()
             event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
-            return float(library.rdp.RdpAccountant([order]).compose(event).rdp[0])
+            with _unlogged():  # infinity where its series does not converge, and 0 or a little less for tiny rates
+                found = float(library.rdp.RdpAccountant([order]).compose(event).rdp[0])
+            return min(max(found, 0.0), all_data)
         exponent = Fraction(self.sensitivity) ** 2 / (variance - Fraction(self._smoothing))
         if not _LEAST < exponent < _MOST or self.sample_rate < _LEAST:
             return all_data
@@ -493,6 +499,21 @@ def _order(order: Number) -> float:
 
 def dp_accounting() -> Any:
     return require("dp_accounting", "accounting")
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Drop what dp-accounting logs in this thread meanwhile: its warnings concern bounds that are not used."""
+    thread, logger = get_ident(), logging.getLogger("absl")
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger.addFilter(of_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(of_others)
 
 
 def _distribution(noise: str, scale: float, sample_rate: float, **options: Any) -> Any:

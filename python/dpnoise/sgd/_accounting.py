@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import checked_delta, integer, real_down, real_up
+from dpnoise._numbers import check_word, checked_delta, integer, real_down, real_up
 from dpnoise._types import Integer, Number
 from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
@@ -39,16 +40,15 @@ def epsilon_spent(
         The delta of all steps together: between 0 and 1, both excluded. Choose it much smaller than one over the number
         of examples.
     method : {"pld", "rdp"}, default "pld"
-        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
-
-    Raises
-    ------
-    ParameterError
-        For "pld", when the loss of the steps is so large that its distribution would not fit in memory, or delta is so
-        small that rounding errors dominate (below about 2e-13).
+        "pld" takes the better of privacy-loss distributions, which are tighter as a rule, and of Rényi divergences;
+        "rdp" takes the latter alone, which are faster.
 
     Notes
     -----
+    The divergences alone answer where the loss of the steps is so large that its distribution would not fit in memory,
+    or delta so small that rounding errors would dominate (below about 2e-13). `dpnoise.accounting.Accountant` refuses
+    such steps for "pld".
+
     The noise is the discrete noise of `NoisyGradient`, and the proved difference from continuous noise is included.
     `dpnoise.accounting.Accountant` computes the result, and documents which of its steps are proved. It also composes a
     `NoisyGradient` with other mechanisms: ``Accountant().compose(noisy, steps, sample_rate=sample_rate)``.
@@ -65,8 +65,7 @@ def epsilon_spent(
     >>> round(epsilon_spent(noise_multiplier=1.1, sample_rate=0.01, steps=1000, delta=1e-5), 2)
     1.52
     """
-    rate, count, target = _checked(sample_rate, steps, delta)
-    return _composed(noise_multiplier, rate, count, method).epsilon(target)
+    return _spent(noise_multiplier, *_checked(sample_rate, steps, delta, method), method)
 
 
 def noise_multiplier_for(
@@ -74,8 +73,8 @@ def noise_multiplier_for(
 ) -> float:
     """Return the noise multiplier for which steps of DP-SGD are jointly (epsilon, delta)-differentially private.
 
-    The `epsilon_spent` of a `NoisyGradient` with this multiplier is at most ``epsilon``. A multiplier smaller by one
-    part in 10**4 exceeds ``epsilon`` or is refused.
+    `epsilon_spent` with this multiplier and the same ``method`` is at most ``epsilon``, and exceeds it with a
+    multiplier smaller by one part in 10**4, which is never below 2**-20.
 
     Parameters
     ----------
@@ -89,13 +88,19 @@ def noise_multiplier_for(
     steps : int
         The number of steps, at least 1.
     method : {"pld", "rdp"}, default "pld"
-        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
+        "pld" takes the better of privacy-loss distributions, which are tighter as a rule, and of Rényi divergences;
+        "rdp" takes the latter alone, which are faster.
 
     Raises
     ------
     ParameterError
-        When no multiplier up to 2**11 suffices; for "pld", when delta is so small that rounding errors dominate (below
-        about 2e-13).
+        When no multiplier up to 2**11 suffices.
+
+    Notes
+    -----
+    The search computes about ten distributions for "pld", which takes seconds, and up to a minute where a step may
+    reveal a loss near 200. Where the errors of distributions are not negligible, at a delta near 1e-12, epsilon is not
+    quite monotone, and the multiplier may be one part in 1000 above the least.
 
     Examples
     --------
@@ -106,53 +111,61 @@ def noise_multiplier_for(
     goal = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
     if not goal:
         raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
-    rate, count, target = _checked(sample_rate, steps, delta)
-    Accountant(method=method)
-    # The divergence of order 2 bounds epsilon (Mironov 2017, proposition 3), and for "pld" it is limited. Twice as much
-    # leaves room for the upward rounding of distributions.
-    suffices = method == "pld" and goal > 2 * (Accountant.LARGEST_DIVERGENCE - math.log(target))
+    parameters = _checked(sample_rate, steps, delta, method)
 
-    def excess(multiplier: float) -> float:
-        """Return the logarithm of the ratio of epsilon to its target."""
-        try:
-            accountant = _composed(multiplier, rate, count, method)
-        except ParameterError:  # too little noise for a finite epsilon
-            return math.inf
-        if suffices:
-            return -math.inf
-        spent = accountant.epsilon(target)
-        return math.log(spent / goal) if spent else -math.inf
+    def least(start: float, by: Method) -> float:
+        """Search upwards or downwards from a multiplier; infinity when no multiplier suffices."""
 
-    high, above = 1.0, excess(1.0)
-    low, below = high, above
-    while above > 0:
-        if high == _LARGEST:
-            raise ParameterError(f"epsilon must be larger for these steps, got {goal!r}: no noise up to 2**11 suffices")
-        low, below, high = high, above, 2 * high
-        above = excess(high)
-    while below <= 0 and low > _SMALLEST:
-        high, above, low = low, below, low / 2
-        below = excess(low)
-    while high / low > 1 + _TOLERANCE:
-        middle = _between(low, below, high, above)
-        found = excess(middle)
-        if found <= 0:
-            high, above = middle, found
-        else:
-            low, below = middle, found
-    return high
+        def excess(multiplier: float) -> float:
+            """Return the logarithm of the ratio of epsilon to its target."""
+            spent = _spent(multiplier, *parameters, by)
+            return math.log(spent / goal) if spent else -math.inf
+
+        low = high = start
+        below = above = excess(start)
+        while above > 0:
+            if high == _LARGEST:
+                return math.inf
+            low, below, high = high, above, 2 * high
+            above = excess(high)
+        reach = 1.0
+        while below <= 0 and low > _SMALLEST:
+            high, above = low, below
+            # Epsilon grows at least as fast as the multiplier falls, as a rule: so the next one exceeds the target.
+            step = min(reach * max(-above, _TOLERANCE / 2), math.log(2))
+            low, reach = max(low * math.exp(-step), _SMALLEST), 2 * reach
+            below = excess(low)
+        exceeds: bool | None = None
+        while high / low > 1 + _TOLERANCE:
+            middle = _between(low, below, high, above)
+            found = excess(middle)
+            again, exceeds = (found > 0) == exceeds, found > 0
+            # Halving the excess of an end that stays moves the next multiplier towards it (the Illinois method).
+            if exceeds:
+                low, below, above = middle, found, above / (1 + again)
+            else:
+                high, above, below = middle, found, below / (1 + again)
+        return high
+
+    multiplier = least(1.0, "rdp")
+    if method == "pld":
+        multiplier = least(min(multiplier, _LARGEST), "pld")
+    if math.isinf(multiplier):
+        raise ParameterError(f"epsilon must be larger for these steps, got {goal!r}: no noise up to 2**11 suffices")
+    return multiplier
 
 
-def _composed(noise_multiplier: Number, rate: float, count: int, method: Method) -> Accountant:
-    """Compose the steps; refuse noise that is too little for the method."""
+def _spent(noise_multiplier: Number, rate: float, count: int, delta: float, method: Method) -> float:
     noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
-    accountant = Accountant(method=method)
-    try:
-        return accountant.compose(noisy, count, sample_rate=rate)
-    except ParameterError:
-        raise ParameterError(
-            f"noise_multiplier must be larger for so many steps and method {method!r}, got {noisy.noise_multiplier!r}"
-        ) from None
+
+    def by(one: Method) -> float:
+        return Accountant(method=one).compose(noisy, count, sample_rate=rate).epsilon(delta)
+
+    spent = by("rdp")
+    if method == "pld":
+        with suppress(ParameterError):  # too large a loss for memory, or so small a delta that rounding decides
+            spent = min(spent, by("pld"))
+    return spent
 
 
 def _between(low: float, below: float, high: float, above: float) -> float:
@@ -164,7 +177,8 @@ def _between(low: float, below: float, high: float, above: float) -> float:
     return low * math.exp(width * min(max(share, 0.02), 0.98))
 
 
-def _checked(sample_rate: Number, steps: Integer, delta: Number) -> tuple[float, int, float]:
+def _checked(sample_rate: Number, steps: Integer, delta: Number, method: Method) -> tuple[float, int, float]:
+    check_word(method, "method", "pld", "rdp")
     rate, count, target = (
         real_up(sample_rate, "sample_rate"),
         integer(steps, "steps", range(1, 2**53)),
