@@ -66,9 +66,16 @@ def fraction_of(value: Any) -> Fraction:
 
 
 def real_down(value: Any, name: str) -> float:
-    """Return the largest float that is no larger: promises are rounded down."""
+    """Round a promise down: return the largest float that is no larger, nor is the decimal number that Python prints.
+
+    Ledgers read a float as that number.
+    """
     nearest = real(value, name)
-    return math.nextafter(nearest, -math.inf) if _exact(value) < nearest else nearest
+    if isinstance(value, float) or not math.isfinite(nearest) or (exact := fraction_of(value)) == nearest:
+        return nearest
+    while max(Fraction(nearest), Fraction(repr(nearest))) > exact:
+        nearest = math.nextafter(nearest, -math.inf)
+    return nearest
 
 
 def real_up(value: Any, name: str) -> float:

@@ -43,10 +43,13 @@ def assert_just_above(found: float, exact: mpmath.mpf) -> None:
 # --- costs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_cost_is_made_of_floats_rounded_up() -> None:
-    cost = PrivacyCost(Fraction(1, 3), np.float64(1e-6))
+def test_a_cost_is_made_of_floats_rounded_up_and_of_fractions() -> None:
+    cost = PrivacyCost(Fraction(1, 10), np.float64(1e-6))
     assert (type(cost.epsilon), type(cost.delta)) == (float, float)
-    assert Fraction(cost.epsilon) > Fraction(1, 3) > Fraction(math.nextafter(cost.epsilon, 0))
+    assert repr(PrivacyCost(Fraction(1, 3))) == "PrivacyCost(epsilon=Fraction(1, 3), delta=0.0)"
+    long = PrivacyCost(Fraction(1, 3**900)).epsilon
+    assert type(long) is float
+    assert Fraction(long) > Fraction(1, 3**900)
     assert PrivacyCost(2**53 + 1).epsilon == 2.0**53 + 2
     assert repr(PrivacyCost(np.float32(0.5))) == "PrivacyCost(epsilon=0.5, delta=0.0)"
     assert PrivacyCost(1) == PrivacyCost(1.0, 0)

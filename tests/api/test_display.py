@@ -160,7 +160,7 @@ def test_a_ledger_shows_exact_amounts(tmp_path: Path) -> None:
     for _ in range(3):
         ledger.spend(PrivacyCost(0.1, 1e-9), "visitors")
     rows = Page(ledger._repr_html_()).rows
-    assert rows[1:4] == [["budget", "1.0", "0.000001"], ["spent", "0.3", "3E-9"], ["remaining", "0.7", "9.97E-7"]]
+    assert rows[1:4] == [["budget", "1", "0.000001"], ["spent", "0.3", "3E-9"], ["remaining", "0.7", "9.97E-7"]]
     assert [row[4:] for row in rows[-3:]] == [
         ["0.1", "1E-9", "0.1", "1E-9"],
         ["0.1", "1E-9", "0.2", "2E-9"],

@@ -117,7 +117,7 @@ def largest(menu: Sequence[Mechanism], grants: Grants, objective: Objective, dep
     return best(Fraction(1), Fraction(1), ())
 
 
-def by(rule: Filter[Any], price: Callable[[Any], tuple[Decimal, ...]] | None = None) -> Grants:
+def by(rule: Filter[Any], price: Callable[[Any], tuple[Fraction, ...]] | None = None) -> Grants:
     """Grant what a filter grants, and what it would grant if its prices were others."""
     ask = cache(price or rule.price)
 
@@ -127,12 +127,12 @@ def by(rule: Filter[Any], price: Callable[[Any], tuple[Decimal, ...]] | None = N
     return grants
 
 
-def rounded_down(rule: Filter[Any]) -> Callable[[Any], tuple[Decimal, ...]]:
+def rounded_down(rule: Filter[Any]) -> Callable[[Any], tuple[Fraction, ...]]:
     """Return prices of one digit, rounded down: the fault that must be found."""
 
-    def price(cost: Any) -> tuple[Decimal, ...]:
+    def price(cost: Any) -> tuple[Fraction, ...]:
         with localcontext(prec=1, rounding=ROUND_DOWN):
-            return tuple(+amount for amount in rule.price(cost))
+            return tuple(Fraction(Decimal(one.numerator) / Decimal(one.denominator)) for one in rule.price(cost))
 
     return price
 
@@ -373,7 +373,7 @@ def test_an_odometer_is_chosen_beforehand(memory_path: Path) -> None:
 def test_the_odometer_is_rounded_up_by_no_more_than_needed(rule: ZcdpFilter | RenyiFilter) -> None:
     zcdp = isinstance(rule, ZcdpFilter)
     delta = math.nextafter(1e-6, 1) if zcdp else 1e-6
-    assert rule.odometer((Decimal(0),) * 3) == PrivacyCost(0.0, delta, "substitute")
+    assert rule.odometer((Fraction(0),) * 3) == PrivacyCost(0.0, delta, "substitute")
     for hundredths in range(1, 17):
         total = Decimal(hundredths) / 100
         with localcontext(prec=60):
@@ -383,7 +383,9 @@ def test_the_odometer_is_rounded_up_by_no_more_than_needed(rule: ZcdpFilter | Re
                 totals = tuple(total * (order - 2) for order in rule.orders)
                 bounds = [(one, Decimal(order - 1)) for one, order in zip(totals, rule.orders, strict=True)]
             exact = min(one + (len(bounds) / Decimal("1e-6")).ln() / rate for one, rate in bounds)
-            assert exact < Decimal(rule.odometer(totals).epsilon) < exact * (1 + Decimal(2) ** -50)
+            assert (
+                exact < Decimal(rule.odometer(tuple(map(Fraction, totals))).epsilon) < exact * (1 + Decimal(2) ** -50)
+            )
 
 
 @pytest.mark.parametrize(
@@ -532,11 +534,10 @@ def test_renyi_orders_round_prices_up_and_their_budget_down() -> None:
             room = Decimal("0.5") + share.ln() / (order - 1) - (1 - 1 / Decimal(order)).ln()
             above = math.nextafter(float(limit), math.inf)
             assert Decimal(repr(above)) < room < Decimal(repr(math.nextafter(above, math.inf)))
-            exact = order * Decimal(repr(0.1 + 0.2))
-            assert exact <= price < exact * (1 + Decimal(2) ** -51)
+            assert price == order * Fraction(repr(0.1 + 0.2))
     first, *others = rule.limits
     assert rule.grants((first, *(2 * limit for limit in others)))
-    assert not rule.grants(tuple(limit + Decimal("1e-20") for limit in rule.limits))
+    assert not rule.grants(tuple(limit + Fraction("1e-20") for limit in rule.limits))
 
 
 @pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf])
@@ -560,9 +561,10 @@ def test_a_repeated_loss_keeps_its_delta() -> None:
     loss = ApproximateLoss(0.1, 0.01).repeated(3)
     assert Fraction(3, 100) <= Fraction(loss.delta) < Fraction(3, 100) * (1 + Fraction(1, 2**50))
     assert ApproximateLoss(0.1, 0.5).repeated(3).delta == 1.0
+    assert ApproximateLoss(math.inf).repeated(3).rho == math.inf
     with pytest.raises(ParameterError, match="cost must have a delta of 0"):
         RenyiFilter.of(RELATION, None, 9.0, 0.1, [8]).price(loss)
-    assert ZcdpFilter.of(RELATION, None, 9.0, 0.1, None).price(loss)[1] == Decimal(repr(loss.delta))
+    assert ZcdpFilter.of(RELATION, None, 9.0, 0.1, None).price(loss)[1] == Fraction(repr(loss.delta))
 
 
 def test_reports_of_protocols_are_paid_for(memory_path: Path) -> None:

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import sqlite3
 import tempfile
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +24,7 @@ from dpnoise import BudgetExceeded, DiscreteLaplace, Laplace, ParameterError, Pr
 from dpnoise._files import is_locked, unlock
 from dpnoise.accounting import Ledger, LedgerError
 from dpnoise.accounting._filters import SequentialFilter
-from dpnoise.accounting._ledger_file import LedgerFile
+from dpnoise.accounting._ledger_file import LedgerFile, _hash
 
 
 @pytest.fixture
@@ -160,8 +161,8 @@ def test_a_ledger_is_found_again(path: Path, memory_path: Path, monkeypatch: pyt
 def test_numbers_of_other_kinds(path: Path) -> None:
     ledger = Ledger(path, epsilon=np.float64(1.0))
     ledger.spend(PrivacyCost(np.float64(0.5)))
-    ledger.spend(PrivacyCost(Fraction(1, 3)))  # rounded up to a float
-    assert Fraction(repr(ledger.spent.epsilon)) > Fraction(5, 6)
+    ledger.spend(PrivacyCost(Fraction(1, 3)))
+    assert ledger.spent.epsilon == Fraction(5, 6)
 
 
 # --- releases ----------------------------------------------------------------------------------------------------
@@ -355,18 +356,18 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 
 def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    for version in (4, 6):
+    for version in (5, 7):
         edit(path, f"PRAGMA user_version = {version}")
-        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 5 only: see with the dpnoise")
+        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 6 only: see with the dpnoise")
 
 
 def test_a_ledger_whose_terms_name_no_person_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terms = json.loads(SequentialFilter.of("add/remove", None, 1.0, 0.0).terms)
     assert terms.pop("person", "") is None
     with monkeypatch.context() as before:
-        before.setattr("dpnoise.accounting._ledger_file._VERSION", 4)
+        before.setattr("dpnoise.accounting._ledger_file._VERSION", 5)
         LedgerFile(path, terms=json.dumps(terms))
-    refused(path, "is a ledger of version 4, and this dpnoise reads version 5 only")
+    refused(path, "is a ledger of version 5, and this dpnoise reads version 6 only")
 
 
 @pytest.mark.parametrize(
@@ -382,7 +383,7 @@ def test_a_ledger_whose_terms_name_no_person_is_refused(path: Path, monkeypatch:
         "UPDATE entries SET label = CAST(x'ff' AS TEXT) WHERE number = 3",
         "UPDATE entries SET mechanism = 'Laplace(epsilon=0.01)' WHERE number = 3",
         "INSERT INTO entries VALUES (4, '2026-01-01T00:00:00', '', '', '0 0', '0.3 0')",
-        "UPDATE budget SET terms = replace(terms, '1.0', '9.0')",
+        "UPDATE budget SET terms = replace(terms, '\"1\"', '\"9\"')",
         "UPDATE budget SET terms = replace(terms, 'add/remove', 'substitute')",
         "UPDATE budget SET terms = replace(terms, 'null', '\"user\"')",
         "UPDATE budget SET terms = '{}'",
@@ -405,6 +406,47 @@ def test_altered_terms_and_totals_are_noticed(path: Path, damage: str) -> None:
     del ledger
     edit(path, damage)
     refused(path, "is damaged")
+
+
+def forge(path: Path, terms: str, totals: str) -> None:
+    """Write terms and totals with hashes that match."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        row = (*connection.execute("SELECT * FROM entries").fetchone()[:-1], totals)
+        before = _hash("", terms, ())
+        hashes = before, _hash(before, terms, row)
+        connection.execute("UPDATE entries SET totals = ?", (totals,))
+        connection.execute("UPDATE budget SET terms = ?, before = ?, hash = ?", (terms, *hashes))
+
+
+AMOUNTS = ["1E999999999", "1E-999999999", "1/0", "1/00", "nan", "inf", "-1/3", "-1", "1_0", "1 ", "", "9" * 6000, "٣"]
+TERMS = ["{}", "[]", "0", "text", '{"filter": "none"}', '{"filter": "zcdp"}', '{"filter": ["epsilon"]}']
+
+
+@pytest.mark.parametrize("forged", [*AMOUNTS, "0.1/3", None, 1])
+def test_forged_amounts_are_refused_at_once(path: Path, forged: Any) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(PrivacyCost(0.1))
+    terms = ledger._file.terms
+    del ledger
+    forge(path, terms, "1/3 0")
+    assert Ledger(path).spent.epsilon == Fraction(1, 3), "the control"
+    if isinstance(forged, str):
+        for totals in (f"{forged} 0", f"0 {forged}", f"0 0 {forged}"):
+            forge(path, terms, totals)
+            for use in (lambda one: one.spent, lambda one: one.spend(PrivacyCost(0.1)), lambda one: one.entries()):
+                with pytest.raises(LedgerError, match="is damaged"):
+                    use(Ledger(path))
+    forge(path, json.dumps(json.loads(terms) | {"budget": [forged, "0"]}), "0.1 0")
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_forged_terms_are_refused(path: Path, terms: str) -> None:
+    Ledger(path, epsilon=1.0).spend(PrivacyCost(0.1))
+    forge(path, terms, "0.1 0")
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger(path)
 
 
 @pytest.mark.parametrize(

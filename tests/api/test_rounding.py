@@ -81,9 +81,10 @@ def test_a_sensitivity_that_no_float_holds_is_rounded_up(kind: Any, given: Any) 
 
 def test_parameters_of_accounts_are_rounded_in_the_private_direction(memory_path: Path) -> None:
     below, above = math.nextafter(0.1, 0), math.nextafter(float(THIRD), 1)
-    assert accounting.Ledger(memory_path / "ledger", epsilon=TENTH, delta=TENTH).budget.epsilon == below
-    budget = accounting.Ledger(memory_path / "large", epsilon=np.int64(2**53 + 3)).budget.epsilon
-    assert budget == 2**53 + 2, "whose nearest float is 2**53 + 4"
+    budget = accounting.Ledger(memory_path / "ledger", epsilon=THIRD, delta=TENTH).budget
+    assert (budget.epsilon, budget.delta) == (THIRD, 0.1), "a ledger keeps fractions, and reads 0.1 as a tenth"
+    large = accounting.Ledger(memory_path / "large", epsilon=np.int64(2**53 + 3)).budget.epsilon
+    assert large == 2**53 + 2, "whose nearest float is 2**53 + 4"
     cost = PrivacyCost(1.0, 1e-5)
     assert accounting.amplify_by_poisson_sampling(cost, sample_rate=THIRD) == accounting.amplify_by_poisson_sampling(
         cost, sample_rate=above

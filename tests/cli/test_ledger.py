@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,23 @@ def test_json(run: Run, path: Path) -> None:
     assert record["entries"][1]["label"] == "of\ntwo lines"
     assert record["entries"][1]["total_epsilon"] == 0.3
     assert record["entries"][0]["time"].endswith("+00:00")
+
+
+def test_fractions_are_shown_as_floats_that_promise_no_more(run: Run, memory_path: Path) -> None:
+    for part in range(1, 40):
+        path = memory_path / f"{part}"
+        ledger = Ledger(path, epsilon=Fraction(40, 41))
+        ledger.spend(PrivacyCost(Fraction(part, 43)))
+        record = run("ledger", path, "--json").json
+        exact = {"budget": Fraction(40, 41), "spent": Fraction(part, 43)}
+        exact["remaining"] = exact["budget"] - exact["spent"]
+        for name, amount in exact.items():
+            shown = record[name]["epsilon"]
+            (least, most) = sorted((Fraction(shown), Fraction(repr(shown))))
+            assert least >= amount if name == "spent" else most <= amount, name
+            assert abs(shown - amount) < amount * 1e-15
+        assert record["entries"][0]["epsilon"] == record["entries"][0]["total_epsilon"] == record["spent"]["epsilon"]
+        assert f"{record['spent']['epsilon']!r} of {record['budget']['epsilon']!r} spent" in run("ledger", path).out
 
 
 @pytest.mark.parametrize(
@@ -107,8 +125,9 @@ def test_every_measure_is_shown(run: Run, memory_path: Path) -> None:
     [spend] = [line.split() for line in lines if "mean age" in line]
     assert spend[4:] == ["Gaussian", "0.1", "0", "0.1", "0"]
     assert "rho: 0.1 of 0.5 spent, 0.4 remains" in lines
-    assert "odometer: epsilon 2.5973 so far, except with a probability of 1e-06" in lines
     record = run("ledger", new, "--json").json
+    [odometer] = [line.split()[2] for line in lines if line.startswith("odometer: epsilon 2.597")]
+    assert record["odometer"]["epsilon"] <= float(odometer) < record["odometer"]["epsilon"] + 1e-5
     assert record["odometer"]["delta"] == 1e-6
     assert record["entries"][0]["total_rho"] == 0.1
     other = memory_path / "other"
@@ -152,3 +171,12 @@ def test_a_damaged_time_is_one_line(refuse: Callable[..., str], path: Path) -> N
     assert content.count(b"+00:00") == 2
     path.write_bytes(content.replace(b"+00:00", b"+99:99"))
     assert "is damaged or incomplete, and grants nothing: " in refuse("ledger", path)
+
+
+def test_what_is_shown_is_not_below_what_was_spent(run: Run, memory_path: Path) -> None:
+    new = memory_path / "new"
+    Ledger(new, epsilon=1.0).spend(PrivacyCost(0.1234561), "a count")
+    lines = run("ledger", new).out.splitlines()
+    [spend] = [line.split() for line in lines if "a count" in line]
+    assert spend[-4:] == ["0.123457", "0", "0.123457", "0"]
+    assert "odometer: epsilon 0.123457 so far, except with a probability of 0.0" in lines

@@ -311,7 +311,7 @@ def test_an_older_copy_is_noticed_only_by_who_has_seen_a_newer_one(path: Path) -
 def test_damage_is_noticed_while_a_ledger_is_open(path: Path) -> None:
     ledger = Ledger(path)
     for damage, call in (
-        ("UPDATE budget SET terms = replace(terms, '2.0', '9.0')", lambda: ledger.spend(PrivacyCost(0.1))),
+        ("UPDATE budget SET terms = replace(terms, '\"2\"', '\"9\"')", lambda: ledger.spend(PrivacyCost(0.1))),
         ("UPDATE entries SET time = 'never' WHERE number = 2", ledger.entries),
         ("DROP TABLE entries", lambda: ledger.spent),
     ):

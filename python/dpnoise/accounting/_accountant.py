@@ -16,7 +16,7 @@ from dpnoise.accounting._cost import (
     PrivacyCost,
     check_neighbours,
     decimal_of,
-    exact_product,
+    exact_of,
     exact_sum,
     precise,
     unit_of,
@@ -231,7 +231,7 @@ class Accountant:
     def _sequential(self) -> float:
         if any(math.isinf(loss.epsilon) for loss in self._counts):
             return math.inf
-        return up(exact_sum(exact_product(count, decimal_of(loss.epsilon)) for loss, count in self._counts.items()))
+        return up(exact_sum(count * exact_of(loss.epsilon) for loss, count in self._counts.items()))
 
     @property
     def _failure(self) -> float:

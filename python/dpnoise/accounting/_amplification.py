@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, Overflow
+from fractions import Fraction
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import at_least, integer, real_down, real_up
 from dpnoise._types import Integer, Number
-from dpnoise.accounting._cost import PrivacyCost, above, check_cost, check_neighbours, exact_product, precise
+from dpnoise.accounting._cost import PrivacyCost, above, check_neighbours, precise, rounded_cost
 from dpnoise.sensitivity import Relation
 
 
@@ -45,10 +46,10 @@ def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
     PrivacyCost(epsilon=0.75, delta=0.0)
     """
     people = integer(size, "size", range(1, 2**63))
-    check_cost(cost, "cost")
+    cost = rounded_cost(cost, "cost")
     with precise():
         each = Decimal(cost.epsilon)
-        total = exact_product(people, each)
+        total = people * each
         delta = 0.0
         if cost.delta:
             try:
@@ -58,7 +59,7 @@ def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
             delta = above(growth * Decimal(cost.delta)) if people > 1 else cost.delta
     if delta >= 1:
         raise ParameterError(f"size must be smaller for {cost}, got {people}: delta would be 1 or more")
-    return PrivacyCost(at_least(total), delta, cost.relation, cost.person)
+    return PrivacyCost(at_least(people * Fraction(cost.epsilon)), delta, cost.relation, cost.person)
 
 
 def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> PrivacyCost:
@@ -206,7 +207,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
     >>> round(amplify_by_shuffling(PrivacyCost(1.0), n=10**4, delta=1e-6).epsilon, 3)
     0.053
     """
-    check_neighbours("cost", check_cost(cost, "cost"), "substitute", None, "shuffled reports")
+    cost = rounded_cost(cost, "cost")
+    check_neighbours("cost", cost, "substitute", None, "shuffled reports")
     if not 0 < cost.epsilon <= 32:
         raise ParameterError(f"cost must have an epsilon above 0 and at most 32, got {cost.epsilon!r}")
     if cost.delta:
@@ -217,7 +219,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
 
 
 def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
-    check_neighbours("cost", check_cost(cost, "cost"), relation, cost.person, "sample")
+    cost = rounded_cost(cost, "cost")
+    check_neighbours("cost", cost, relation, cost.person, "sample")
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is negligible

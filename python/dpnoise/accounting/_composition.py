@@ -15,10 +15,11 @@ from dpnoise.accounting._cost import (
     check_cost,
     common_neighbours,
     decimal_of,
-    exact_product,
-    exact_sum,
+    exact_of,
     precise,
+    rounded_cost,
     sum_of,
+    total_of,
     up,
 )
 
@@ -40,8 +41,9 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Returns
     -------
     PrivacyCost
-        The sums of the epsilons and of the deltas, as decimal numbers: three times 0.1 is 0.3. A sum that no float
-        represents is rounded up. The costs and their sum have one neighbouring relation.
+        The sums of the epsilons and of the deltas, as decimal numbers: three times 0.1 is 0.3. A sum of floats that no
+        float represents is rounded up, and one with a fraction is exact. The costs and their sum have one neighbouring
+        relation.
 
     Raises
     ------
@@ -94,9 +96,9 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     found, person = common_neighbours(all_costs)
     relation = found or "add/remove"
     changed = 1 if relation == "add/remove" else 2
-    epsilons = sorted(decimal_of(cost.epsilon) for cost in all_costs)
-    deltas = sorted(decimal_of(cost.delta) for cost in all_costs)
-    return PrivacyCost(up(exact_sum(epsilons[-changed:])), up(exact_sum(deltas[-changed:])), relation, person)
+    epsilons = sorted((cost.epsilon for cost in all_costs), key=exact_of)
+    deltas = sorted((cost.delta for cost in all_costs), key=exact_of)
+    return PrivacyCost(total_of(epsilons[-changed:]), total_of(deltas[-changed:]), relation, person)
 
 
 def compose_advanced(
@@ -156,7 +158,7 @@ def compose_advanced(
     >>> round(compose_advanced(PrivacyCost(0.1), 100, delta=1e-6).epsilon, 3)
     4.775
     """
-    check_cost(cost, "cost")
+    cost = rounded_cost(cost, "cost")
     times = integer(count, "count", range(1, _MOST + 1))
     check_word(method, "method", "optimal", "drv")
     if (delta is None) == (epsilon is None):
@@ -180,7 +182,8 @@ def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:
 
 
 def _epsilon(cost: PrivacyCost, count: int, delta: float, method: str) -> float:
-    each, total = decimal_of(cost.epsilon), exact_product(count, decimal_of(cost.epsilon))
+    each = decimal_of(cost.epsilon)
+    total = count * each
     failure, target = _failure(cost, count, method), decimal_of(delta)
     if up(failure) > delta:
         raise ParameterError(f"delta must be at least {up(failure)!r} for {count} releases of {cost}, got {delta!r}")
@@ -195,7 +198,8 @@ def _epsilon(cost: PrivacyCost, count: int, delta: float, method: str) -> float:
 
 
 def _delta(cost: PrivacyCost, count: int, epsilon: float, method: str) -> float:
-    each, total = decimal_of(cost.epsilon), exact_product(count, decimal_of(cost.epsilon))
+    each = decimal_of(cost.epsilon)
+    total = count * each
     failure, target = _failure(cost, count, method), decimal_of(epsilon)
     if target >= total:
         slack = Decimal(0)

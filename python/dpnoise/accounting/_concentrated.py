@@ -11,7 +11,7 @@ from typing import Literal
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, checked_delta, real_down
 from dpnoise._types import Number
-from dpnoise.accounting._cost import QUICK, PrivacyCost, above, finite, precise
+from dpnoise.accounting._cost import QUICK, above, finite, precise
 
 Method = Literal["tight", "simple"]
 
@@ -37,7 +37,7 @@ def pure_zcdp_rho(epsilon: Number) -> float:
     >>> round(pure_zcdp_rho(0.5), 4), round(pure_zcdp_rho(5.0), 4)
     (0.1225, 4.9331)
     """
-    loss = Decimal(PrivacyCost(epsilon).epsilon)
+    loss = Decimal(finite(epsilon, "epsilon"))
     with precise(QUICK):
         if loss < Decimal("1e-20"):
             return above(loss * loss / 2)  # tanh is below its argument

@@ -1,16 +1,17 @@
 """The cost of releases, and arithmetic that cannot lose privacy: exact sums, and results that are rounded up.
 
 In compositions a float stands for the decimal number that Python prints for it, so 0.1 is one tenth: ten times 0.1 is
-exactly 1.0. Elsewhere a float has its exact value. `docs/proofs/accounting.md` has the consequences, and the bounds on
-rounding.
+exactly 1.0. What no float stands for, such as a third, is a fraction. Elsewhere a float has its exact value.
+`docs/proofs/accounting.md` has the consequences, and the bounds on rounding.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
 from fractions import Fraction
 from types import MappingProxyType
@@ -18,12 +19,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import integer, real_up
-from dpnoise._types import Number
+from dpnoise._numbers import at_least, fraction_of, integer, real_up
+from dpnoise._types import Integer, Number
 from dpnoise.sensitivity import Relation, check_person, check_relation
 
-_EXACT: Final = Context(prec=1100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])
-"""Room for every sum of fewer than 10**400 floats, from 1e-340 to 1e309: an inexact one would raise."""
+_EXACT: Final = Context(prec=800, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact])
+"""Room for every decimal number below 1e309 of 400 decimals or fewer: an inexact one would raise."""
+
+FINEST: Final = 10**400
+"""The largest denominator of an amount: every decimal number that a float stands for has a smaller one."""
+
+_WRITTEN: Final = re.compile(r"[0-9]{1,800}((\.[0-9]{1,800})?(E[+-]?[0-9]{1,3})?|/[1-9][0-9]{0,400})")
+"""The decimal numbers and quotients that amounts are written as."""
+
+_MOST_PARTS: Final = 10**6
+
+_LARGEST_DELTA: Final = 1 - Fraction(1, 10**16)  # the number that the float below 1 stands for
 
 _PRECISE: Final = 400
 """Digits, enough to tell 1 + x from 1 for every float x, with 60 digits to spare."""
@@ -37,20 +48,34 @@ def decimal_of(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def exact_sum(values: Iterable[Decimal]) -> Decimal:
-    """Add without rounding, so that the order does not matter."""
-    total = Decimal(0)
-    for value in values:
-        total = _EXACT.add(total, value)
-    return total
+def exact_of(amount: float | Fraction) -> Fraction:
+    """Return the number that an amount stands for."""
+    return amount if isinstance(amount, Fraction) else Fraction(decimal_of(amount))
 
 
-def exact_difference(first: Decimal, second: Decimal) -> Decimal:
-    return _EXACT.subtract(first, second)
+def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
+    """Add without rounding, so that the order does not matter; above a denominator of `FINEST`, round up to it."""
+    total = sum(amounts, Fraction())
+    return total if total.denominator <= FINEST else Fraction(math.ceil(total * FINEST), FINEST)
 
 
-def exact_product(factor: int, value: Decimal) -> Decimal:
-    return _EXACT.multiply(Decimal(factor), value)
+def text_of(exact: Fraction) -> str:
+    """Write a decimal number as such, and every other fraction as a quotient."""
+    with localcontext(_EXACT):
+        return str(Decimal(exact.numerator) / exact.denominator) if FINEST % exact.denominator == 0 else str(exact)
+
+
+def read_amount(text: str) -> Fraction:
+    """Return the amount that `text_of` has written; other text raises ValueError, before a huge power is computed."""
+    if not _WRITTEN.fullmatch(text):
+        raise ValueError("no amount")
+    return Fraction(text)
+
+
+def seen(exact: Fraction, rounded: Callable[[Fraction], float]) -> float:
+    """Return an amount as people see it: a rounded float, but a fraction for what a cost keeps as one."""
+    kept = exact.denominator <= FINEST and FINEST % exact.denominator
+    return exact if kept else rounded(exact)  # type: ignore[return-value] # as in a cost
 
 
 def precise(digits: int = _PRECISE) -> AbstractContextManager[Context]:
@@ -69,15 +94,23 @@ def up(exact: Decimal | Fraction) -> float:
     return math.nextafter(nearest, math.inf)
 
 
-def down(exact: Decimal) -> float:
+def down(exact: Decimal | Fraction) -> float:
     """Return the largest float that stands for `exact` or less, for an `exact` that is not negative."""
     nearest = float(exact)
     return nearest if decimal_of(nearest) <= exact else math.nextafter(nearest, 0.0)
 
 
+def upward(exact: Decimal | Fraction) -> float:
+    """Round up, whether the float is then read as the number that it is or as the decimal number that it stands for."""
+    return max(up(exact), at_least(exact))
+
+
 def above(approximate: Decimal) -> float:
     """Return a float above the number whose first 60 digits or more are `approximate`; zero for zero."""
     return math.nextafter(float(approximate), math.inf) if approximate else 0.0
+
+
+_NEIGHBOURS: Final = ("relation", "person")
 
 
 class Cost(Record):
@@ -90,9 +123,47 @@ class Cost(Record):
         kind = next(one for one in type(self).__mro__ if one.__module__ == __name__)
         return kind(**{one.name: vars(self)[one.name] for one in fields(kind)})
 
+    def split(self, parts: Integer) -> list[Any]:
+        """Divide the cost, or the budget that it is, into parts that add up to it exactly.
+
+        The parts are as equal as short decimal numbers can be: they differ by one unit of the 15th digit. So each is a
+        float that a mechanism can have, and a `Ledger` of the whole grants all of them. What has more than 15 digits,
+        or is a fraction, is divided into equal fractions.
+
+        Parameters
+        ----------
+        parts : int
+            The number of parts, from 1 to 10**6.
+
+        Returns
+        -------
+        list of PrivacyCost, ZcdpCost or RenyiCost
+            The parts, of the class, the relation and the person of this cost.
+
+        Raises
+        ------
+        ParameterError
+            When a part would be a fraction with a denominator above 10**400, which no cost keeps.
+
+        Examples
+        --------
+        >>> from dpnoise.accounting import PrivacyCost
+        >>> PrivacyCost(1.0).split(3)  # doctest: +NORMALIZE_WHITESPACE
+        [PrivacyCost(epsilon=0.333333333333334, delta=0.0),
+         PrivacyCost(epsilon=0.333333333333333, delta=0.0),
+         PrivacyCost(epsilon=0.333333333333333, delta=0.0)]
+        """
+        count, whole = integer(parts, "parts", range(1, _MOST_PARTS + 1)), self.plain()
+        shares = {name: _shares(value, count) for name, value in vars(whole).items() if name not in _NEIGHBOURS}
+        return [replace(whole, **dict(zip(shares, one, strict=True))) for one in zip(*shares.values(), strict=True)]
+
+    def numbers(self) -> list[float]:
+        """Return the amounts."""
+        return [value for name, value in vars(self).items() if name not in _NEIGHBOURS]
+
     def amounts(self) -> str:
         """Show the amounts as they are given to the class."""
-        return ", ".join(f"{name}={value}" for name, value in vars(self).items() if name not in ("relation", "person"))
+        return ", ".join(f"{name}={_shown(value)}" for name, value in vars(self).items() if name not in _NEIGHBOURS)
 
     def _repr_html_(self) -> str:
         # Exact numbers, since a rounded cost might be one below it.
@@ -101,9 +172,8 @@ class Cost(Record):
 
     def __repr__(self) -> str:
         """Show the call that makes this cost."""
-        given = ((name, value) for name, value in vars(self).items() if value is not None)
-        shown = (f"{name}={repr(value) if isinstance(value, str) else value}" for name, value in given)
-        return f"{type(self).__name__}({', '.join(shown)})"
+        given = (f"{name}={_shown(value)}" for name, value in vars(self).items() if value is not None)
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,9 +182,9 @@ class PrivacyCost(Cost):
 
     Parameters
     ----------
-    epsilon : float
-        The bound on the privacy loss: zero or more, and finite.
-    delta : float, default 0.0
+    epsilon : float or Fraction
+        The bound on the privacy loss: zero or more, and finite. A fraction is kept, unless a float stands for it.
+    delta : float or Fraction, default 0.0
         The probability with which the bound may fail, from 0 up to, but not including, 1.
     relation : str, optional
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
@@ -127,7 +197,8 @@ class PrivacyCost(Cost):
 
     Notes
     -----
-    A number that no float can hold is rounded up.
+    A float stands for the decimal number that Python prints for it. A number of another type that no float can hold is
+    rounded up, and so is a fraction whose denominator is above 10**400.
 
     ``cost + other``, and ``sum`` of an iterable of costs, is the cost of releases from the same data: the sums of the
     epsilons and of the deltas, as by `compose_sequential`, which rounds once where ``sum`` rounds each time. Costs of
@@ -147,7 +218,7 @@ class PrivacyCost(Cost):
     relation: Relation | None = None
     person: str | None = None
 
-    if TYPE_CHECKING:  # what it keeps is a float
+    if TYPE_CHECKING:  # what it keeps is a float, or a fraction where one was given
 
         def __init__(
             self, epsilon: Number, delta: Number = 0.0, relation: Relation | None = None, person: str | None = None
@@ -172,10 +243,11 @@ class ZcdpCost(Cost):
 
     Parameters
     ----------
-    rho : float
-        The parameter of zero-concentrated differential privacy: zero or more, and finite; rounded up to a float.
-    delta : float, default 0.0
-        The probability with which that guarantee may fail, from 0 up to, but not including, 1; rounded up to a float.
+    rho : float or Fraction
+        The parameter of zero-concentrated differential privacy: zero or more, and finite. A fraction is kept, unless a
+        float stands for it; a number of another type is rounded up to a float.
+    delta : float or Fraction, default 0.0
+        The probability with which that guarantee may fail, from 0 up to, but not including, 1.
     relation : str, optional
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
         replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
@@ -196,7 +268,7 @@ class ZcdpCost(Cost):
     relation: Relation | None = None
     person: str | None = None
 
-    if TYPE_CHECKING:  # what it keeps is a float
+    if TYPE_CHECKING:  # what it keeps is a float, or a fraction where one was given
 
         def __init__(
             self, rho: Number, delta: Number = 0.0, relation: Relation | None = None, person: str | None = None
@@ -213,9 +285,10 @@ class RenyiCost(Cost):
 
     Parameters
     ----------
-    divergences : mapping of int to float
+    divergences : mapping of int to float or Fraction
         For each order, an integer of at least 2, a bound on the Rényi divergence of that order: zero or more, and
-        finite; rounded up to a float. There is at least one. The mapping is copied, and the attribute is read-only.
+        finite. A fraction is kept, unless a float stands for it; a number of another type is rounded up to a float.
+        There is at least one. The mapping is copied, and the attribute is read-only.
     relation : str, optional
         Which data sets are neighbours: `"add/remove"`: one row is added or removed; `"substitute"`: one row is
         replaced. By default the relation is that of a sensitivity that the caller has stated. Costs of different
@@ -241,9 +314,13 @@ class RenyiCost(Cost):
         checked = {}
         for order, value in sorted(self.divergences.items()):
             name = f"divergences[{order!r}]"
-            checked[integer(order, "divergences: an order", range(2, 2**53))] = finite(value, name)
+            checked[integer(order, "divergences: an order", range(2, 2**53))] = finite(value, name, amount_of)
         _check_neighbours(self)
         object.__setattr__(self, "divergences", MappingProxyType(checked))
+
+    def numbers(self) -> list[float]:
+        """Return the divergences, by rising orders."""
+        return [*self.divergences.values()]
 
     def __hash__(self) -> int:
         return hash((tuple(self.divergences.items()), self.relation, self.person))
@@ -260,14 +337,47 @@ def finite(value: Number, name: str, read: Callable[[Any, str], float] = real_up
     return number
 
 
+def amount_of(value: Number, name: str, read: Callable[[Any, str], float] = real_up) -> Any:
+    """Keep a fraction, unless a float stands for it; round all else to a float, in both meanings of one."""
+    if isinstance(value, Fraction):
+        value = Fraction(value)  # of a class of the caller's
+    rounded = read(value, name)
+    if isinstance(value, float) or not math.isfinite(rounded):
+        return rounded
+    if isinstance(value, Fraction) and value.denominator <= FINEST:
+        return nearest if exact_of(nearest := float(value)) == value else value
+    exact = fraction_of(value)
+    return upward(exact) if rounded > exact else rounded
+
+
 def _check(cost: PrivacyCost | ZcdpCost, name: str) -> None:
-    """Check a cost with a delta, and round its numbers up to floats."""
-    amount, delta = finite(getattr(cost, name), name), real_up(cost.delta, "delta")
-    if not 0 <= delta < 1:
+    """Check a cost with a delta, and keep or round its numbers."""
+    amount, delta = finite(getattr(cost, name), name, amount_of), amount_of(cost.delta, "delta")
+    if not 0 <= delta <= _LARGEST_DELTA:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
     _check_neighbours(cost)
     object.__setattr__(cost, name, amount)
     object.__setattr__(cost, "delta", delta)
+
+
+def _shares(whole: Any, count: int) -> list[Any]:
+    """Divide an amount, or each of several."""
+    if isinstance(whole, Mapping):
+        columns = [_shares(value, count) for value in whole.values()]
+        return [dict(zip(whole, one, strict=True)) for one in zip(*columns, strict=True)]
+    if isinstance(whole, float) and whole:
+        unit = Fraction(10) ** (math.floor(math.log10(whole) - math.log10(count)) - 14)
+        each, more = divmod(exact_of(whole) / unit, count)
+        if more.denominator == 1:
+            return [(each + (index < more)) * unit for index in range(count)]
+    share = exact_of(whole) / count
+    if share.denominator > FINEST:
+        raise ParameterError(f"parts must be fewer for an amount with so large a denominator, got {count}")
+    return [share] * count
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str | Fraction) else str(value)
 
 
 def _check_neighbours(cost: PrivacyCost | ZcdpCost | RenyiCost) -> None:
@@ -282,10 +392,22 @@ def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
     return cost
 
 
+def rounded_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
+    """Return a cost in floats, rounded up, for a conversion."""
+    plain: PrivacyCost = check_cost(cost, name).plain()
+    rounded: dict[str, Any] = {name: upward(one) for name, one in vars(plain).items() if isinstance(one, Fraction)}
+    return replace(plain, **rounded) if rounded else plain
+
+
 def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:
-    epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in costs))
-    delta = up(exact_sum(decimal_of(cost.delta) for cost in costs))
+    epsilon, delta = total_of([cost.epsilon for cost in costs]), total_of([cost.delta for cost in costs])
     return PrivacyCost(epsilon, delta, *common_neighbours(costs))
+
+
+def total_of(amounts: list[float]) -> Number:
+    """Add amounts, exactly if one is a fraction, and otherwise rounded up to a float."""
+    total = exact_sum(map(exact_of, amounts))
+    return total if any(isinstance(amount, Fraction) for amount in amounts) else up(total)
 
 
 def common_neighbours(costs: Iterable[PrivacyCost]) -> tuple[Relation | None, str | None]:

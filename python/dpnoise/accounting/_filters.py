@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import integer, items_of, real_down, real_up
+from dpnoise._numbers import integer, items_of, real_down
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._cost import (
@@ -26,17 +26,20 @@ from dpnoise.accounting._cost import (
     RenyiCost,
     ZcdpCost,
     above,
+    amount_of,
     decimal_of,
     down,
-    exact_product,
-    exact_sum,
+    exact_of,
+    finite,
     precise,
+    read_amount,
+    text_of,
     up,
 )
 from dpnoise.accounting._losses import ApproximateLoss, Mechanism, PrivacyLoss, charged, loss_of
 from dpnoise.sensitivity import Relation
 
-Amounts = tuple[Decimal, ...]
+Amounts = tuple[Fraction, ...]
 Guarantee = PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss | Mechanism
 """What a release may cost."""
 
@@ -60,7 +63,7 @@ _LARGEST: Final = 1e200  # of a Rényi divergence, so that every sum is a float
 
 @dataclass(frozen=True)
 class Filter(ABC, Generic[AnyCost]):
-    """A rule that grants releases while their total stays within a budget; the amounts are decimal numbers in text."""
+    """A rule that grants releases while their total stays within a budget; the amounts are exact numbers in text."""
 
     relation: Relation
     person: str | None
@@ -75,20 +78,19 @@ class Filter(ABC, Generic[AnyCost]):
 
     @property
     def limits(self) -> Amounts:
-        return tuple(map(Decimal, self.budget))
+        return tuple(map(read_amount, self.budget))
 
     @property
     def description(self) -> str:
         """The budget as it is given to `Ledger`."""
-        return self.text(self.limits)
+        return ", ".join(
+            f"{name}={amount_of(limit, name)!r}" for name, limit in zip(self.names, self.limits, strict=True)
+        )
 
     @property
     def terms(self) -> str:
         """Everything that a ledger keeps of the rule."""
         return json.dumps({"filter": self.kind, **asdict(self)})
-
-    def text(self, amounts: Iterable[Decimal]) -> str:
-        return ", ".join(f"{name}={up(amount)!r}" for name, amount in zip(self.names, amounts, strict=True))
 
     def grants(self, totals: Amounts) -> bool:
         return all(total <= limit for total, limit in zip(totals, self.limits, strict=True))
@@ -114,11 +116,11 @@ class SequentialFilter(Filter[PrivacyCost]):
 
     @classmethod
     def of(cls, relation: Relation, person: str | None, epsilon: Number, delta: Number) -> SequentialFilter:
-        budget = PrivacyCost(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
+        budget = PrivacyCost(amount_of(epsilon, "epsilon", real_down), amount_of(delta, "delta", real_down))
         return cls(relation, person, _texts(budget.epsilon, budget.delta))
 
     def price(self, cost: Guarantee) -> Amounts:
-        found: Any = loss_of(cost)
+        found: Any = cost if isinstance(cost, PrivacyCost) else loss_of(cost)
         if getattr(found, "epsilon", math.inf) == math.inf and not isinstance(cost, Cost | PrivacyLoss):
             found = cost.cost  # for the delta that the mechanism has
         if getattr(found, "epsilon", math.inf) == math.inf:
@@ -150,11 +152,12 @@ class ZcdpFilter(Filter[ZcdpCost]):
     def of(
         cls, relation: Relation, person: str | None, rho: Number, delta: Number, odometer_delta: Number | None
     ) -> ZcdpFilter:
-        budget = ZcdpCost(_positive(rho, "rho"), real_down(delta, "delta"))
+        _positive(rho, "rho")
+        budget = ZcdpCost(amount_of(rho, "rho", real_down), amount_of(delta, "delta", real_down))
         if odometer_delta is None:
             return cls(relation, person, _texts(budget.rho, budget.delta), None, ())
         failure = real_down(odometer_delta, "odometer_delta")
-        if not 0 < failure < 1 or up(exact_sum(map(decimal_of, (failure, budget.delta)))) >= 1:
+        if not 0 < failure < 1 or up(exact_of(failure) + exact_of(budget.delta)) >= 1:
             raise ParameterError(f"odometer_delta must be above 0 and below 1 - delta, got {failure!r}")
         best = math.sqrt(-math.log(failure)) / math.sqrt(budget.rho)
         rates = _texts(*(factor * best for factor in _RATES))
@@ -167,7 +170,7 @@ class ZcdpFilter(Filter[ZcdpCost]):
                 f"cost must have a rho for a ledger of rho, got {cost!r}, for which none is known; a ledger of Rényi "
                 f"orders takes such costs"
             )
-        return _exact(found.rho), _exact(found.delta)
+        return _exact(found.rho), _exact((cost if isinstance(cost, PrivacyCost) else found).delta)
 
     def cost(self, amounts: Sequence[float]) -> ZcdpCost:
         rho, delta = amounts
@@ -177,10 +180,10 @@ class ZcdpFilter(Filter[ZcdpCost]):
         if self.odometer_delta is None:
             raise ParameterError("odometer_delta must be given when a ledger of rho is made, for an odometer")
         with precise(QUICK):
-            bounds = [((1 + rate) * totals[0], rate) for rate in map(Decimal, self.rates)]
-            failure = Decimal(self.odometer_delta)
-            epsilon = 0.0 if not totals[0] else above(_at_any_time(bounds, failure))
-            return PrivacyCost(epsilon, up(failure + self.limits[1]), self.relation, self.person)
+            bounds = [((1 + rate) * _decimal(totals[0]), rate) for rate in map(Decimal, self.rates)]
+            epsilon = 0.0 if not totals[0] else above(_at_any_time(bounds, Decimal(self.odometer_delta)))
+            failure = Fraction(self.odometer_delta) + self.limits[1]
+            return PrivacyCost(epsilon, up(failure), self.relation, self.person)
 
 
 @dataclass(frozen=True)
@@ -230,6 +233,7 @@ class RenyiFilter(Filter[RenyiCost]):
         found: Any = loss_of(cost)
         if isinstance(found, ApproximateLoss):
             found = _stated(cost) or found
+        divergences: list[Any]
         if isinstance(found, RenyiCost):
             if not set(self.orders) <= set(found.divergences):
                 raise ParameterError(f"cost must have the ledger's orders, {self.orders}, got {cost!r}")
@@ -240,7 +244,7 @@ class RenyiFilter(Filter[RenyiCost]):
                 f"rho takes such costs"
             )
         elif isinstance(found, ZcdpCost):
-            divergences = [up(exact_product(order, decimal_of(found.rho))) for order in self.orders]
+            divergences = [order * exact_of(found.rho) for order in self.orders]
         else:
             divergences = [_divergence(found, order) for order in self.orders]
         if max(divergences) > _LARGEST:
@@ -252,7 +256,7 @@ class RenyiFilter(Filter[RenyiCost]):
 
     def odometer(self, totals: Amounts) -> PrivacyCost:
         with precise(QUICK):
-            bounds = [(total, Decimal(order - 1)) for total, order in zip(totals, self.orders, strict=True)]
+            bounds = [(_decimal(total), Decimal(order - 1)) for total, order in zip(totals, self.orders, strict=True)]
             epsilon = 0.0 if not any(totals) else above(_at_any_time(bounds, Decimal(self.delta)))
             return PrivacyCost(epsilon, float(self.delta), self.relation, self.person)
 
@@ -286,8 +290,12 @@ def _stated(cost: Any) -> ZcdpCost | None:
     return cost._zcdp() if hasattr(cost, "_zcdp") else None
 
 
-def _exact(amount: float) -> Decimal:
-    return decimal_of(real_up(amount, "cost"))
+def _exact(amount: Number) -> Fraction:
+    return exact_of(finite(amount, "cost", amount_of))
+
+
+def _decimal(exact: Fraction) -> Decimal:
+    return Decimal(exact.numerator) / exact.denominator
 
 
 @lru_cache(maxsize=4096)
@@ -313,4 +321,4 @@ def _positive(value: Number, name: str) -> float:
 
 
 def _texts(*amounts: float) -> tuple[str, ...]:
-    return tuple(str(decimal_of(amount)) for amount in amounts)
+    return tuple(text_of(exact_of(amount)) for amount in amounts)

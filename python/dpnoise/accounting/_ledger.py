@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from decimal import Decimal
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -24,8 +25,11 @@ from dpnoise.accounting._cost import (
     ZcdpCost,
     check_neighbours,
     down,
-    exact_difference,
+    exact_of,
     exact_sum,
+    read_amount,
+    seen,
+    text_of,
     unit_of,
     up,
 )
@@ -40,7 +44,7 @@ from dpnoise.accounting._filters import (
     checked_cost,
     filter_of,
 )
-from dpnoise.accounting._ledger_file import LedgerFile, Row, State
+from dpnoise.accounting._ledger_file import LedgerFile, Row, State, damaged
 from dpnoise.accounting._ledger_memory import IN_MEMORY, MemoryLedger
 from dpnoise.accounting._losses import Mechanism
 from dpnoise.sensitivity import Relation, check_person, check_relation
@@ -48,6 +52,10 @@ from dpnoise.sensitivity import Relation, check_person, check_relation
 # Silent until the program configures logging. No line may show data.
 _logger: Final = logging.getLogger("dpnoise")
 _logger.addHandler(logging.NullHandler())
+
+
+_ROUNDING: Final = Fraction(1, 2**30)
+"""The part of a cost up to which it exceeds a budget by rounding errors alone, as we guess for a hint."""
 
 
 class BudgetExceeded(Error):
@@ -75,6 +83,9 @@ class BudgetExceeded(Error):
         message = f"this would cost {self.cost.amounts()}, and what remains of the budget is {self.remaining.amounts()}"
         if isinstance(self.cost, PrivacyCost) and self.cost.delta and not self.remaining.delta:
             message += "; what has a delta, such as Gaussian noise or keys, needs a budget with one, or of rho"
+        amounts = zip(*(map(exact_of, cost.numbers()) for cost in (self.cost, self.remaining)), strict=True)
+        if any(0 < one - left < one * _ROUNDING for one, left in amounts):
+            message += "; parts that were rounded may exceed the whole, and those of `ledger.budget.split(...)` do not"
         if self.path == Path(IN_MEMORY):
             return f"{message}; ask for less"
         return f"{message}; ask for less, or see by `dpnoise ledger {quote(str(self.path))}` what all runs have spent"
@@ -125,12 +136,12 @@ class Ledger(Generic[AnyCost]):
         it and belongs to it. An empty file with ``-lock`` appended stays there: whoever uses the ledger locks it. The
         text ``":memory:"`` makes a ledger without a file, which ends with its object: it is for trying things out, and
         for this process alone, with all its threads.
-    epsilon : float, optional
+    epsilon : float or Fraction, optional
         The budget of a ledger of epsilon and delta, in which epsilons and deltas add up: zero or more, and finite. A
         new ledger needs either ``epsilon`` or ``rho``; for an existing ledger what is given must equal its budget.
-    delta : float, optional
+    delta : float or Fraction, optional
         The budget of delta, from 0 and below 1; 0 by default. It is given together with ``epsilon`` or ``rho``.
-    rho : float, optional
+    rho : float or Fraction, optional
         The budget of a ledger of zero-concentrated differential privacy, in which many small releases and Gaussian
         noise cost less: positive and finite. `zcdp_rho` gives the rho for an epsilon and a delta.
     orders : iterable of int, optional
@@ -182,6 +193,8 @@ class Ledger(Generic[AnyCost]):
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
     budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
     so the joint loss of ten mechanisms with that epsilon may exceed the budget by less than one part in 2**53.
+    Fractions are exact, too: three costs of ``Fraction(1, 3)`` exhaust a budget of 1.0. Eleven costs of the float
+    ``1.0 / 11`` exceed it: divide a budget by its method `split`, whose parts add up to it.
 
     The logger ``dpnoise`` gets a line for each spend, at the level INFO, with the amounts and the label.
 
@@ -209,6 +222,10 @@ class Ledger(Generic[AnyCost]):
     ... except BudgetExceeded as error:
     ...     print(error.remaining.epsilon)
     0.25
+    >>> parts = ledger.remaining.split(3)
+    >>> counts = [ledger.release(Laplace(epsilon=part.epsilon), 128) for part in parts]
+    >>> ledger.remaining.epsilon
+    0.0
     >>> adaptive = Ledger(":memory:", rho=0.5, odometer_delta=1e-6)
     >>> count = adaptive.release(Gaussian(rho=0.1), 128, label="visitors")
     >>> adaptive.remaining, round(adaptive.odometer.epsilon, 2)
@@ -299,7 +316,9 @@ class Ledger(Generic[AnyCost]):
         return ledger
 
     def _open(self, file: LedgerFile | MemoryLedger) -> None:
-        self._file, self._filter = file, filter_of(file.terms)
+        with _undamaged(file.path):
+            self._file, self._filter = file, filter_of(file.terms)
+            _ = self.budget
 
     @property
     def path(self) -> Path:
@@ -309,7 +328,7 @@ class Ledger(Generic[AnyCost]):
     @property
     def budget(self) -> AnyCost:
         """The budget that the ledger was made with."""
-        return self._cost(map(float, self._filter.budget))
+        return self._cost(self._filter.limits)
 
     @property
     def relation(self) -> Relation:
@@ -323,13 +342,16 @@ class Ledger(Generic[AnyCost]):
 
     @property
     def spent(self) -> AnyCost:
-        """The total of all spends, rounded up if no float represents it."""
-        return self._cost(map(up, self._totals(self._file.state())))
+        """The total of all spends, rounded up if it is a decimal number that no float represents."""
+        return self._seen(self._totals(self._file.state()))
 
     @property
     def remaining(self) -> AnyCost:
-        """The remaining budget, rounded down if no float represents it; zero for a Rényi order that has none."""
-        return self._cost(map(down, self._left(self._file.state())))
+        """The remaining budget, rounded down if it is a decimal number that no float represents.
+
+        It is zero for a Rényi order that has none.
+        """
+        return self._seen(self._left(self._file.state()), down)
 
     @property
     def odometer(self) -> PrivacyCost:
@@ -355,8 +377,8 @@ class Ledger(Generic[AnyCost]):
                 time=datetime.fromisoformat(time),
                 label=label,
                 mechanism=mechanism,
-                cost=self._cost(up(Decimal(amount)) for amount in amounts.split()),
-                total=self._cost(up(Decimal(total)) for total in totals.split()),
+                cost=self._seen(self._amounts(amounts)),
+                total=self._seen(self._amounts(totals)),
             )
             for number, time, label, mechanism, amounts, totals in rows
         ]
@@ -392,7 +414,7 @@ class Ledger(Generic[AnyCost]):
         _native.generator()  # nothing is spent where nothing can be drawn
         self._file.append(row_after)
         # Not within the transaction: a handler may take its time.
-        _logger.info("%r: spent %s for %r", str(self.path), self._filter.text(amounts), label)
+        _logger.info("%r: spent %s for %r", str(self.path), self._seen(amounts).amounts(), label)
 
     def _plan(self, cost: Guarantee | Sequence[Guarantee], label: str) -> tuple[Amounts, Callable[[State], Row]]:
         """Return the amounts of a cost, and what gives the row of the spend or raises that the budget is exceeded."""
@@ -401,17 +423,14 @@ class Ledger(Generic[AnyCost]):
         if not costs:
             raise ParameterError("cost must be a cost or several, got an empty list")
         amounts = tuple(map(exact_sum, zip(*map(self._price, costs), strict=True)))
-        if not all(amount.is_finite() and amount >= 0 for amount in amounts):  # of a subclass of the caller's
-            raise ParameterError(f"cost must be zero or more and finite, got {', '.join(map(str, amounts))}")
         mechanism = ", ".join(repr(one) for one in costs if not isinstance(one, Cost))
 
         def row_after(state: State) -> Row:
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
-                cost, remaining = self._cost(map(up, amounts)), self._cost(map(down, self._left(state)))
-                raise BudgetExceeded(cost, remaining, self.path)
+                raise BudgetExceeded(self._seen(amounts), self._seen(self._left(state), down), self.path)
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            return now, label, mechanism, " ".join(map(str, amounts)), " ".join(map(str, totals))
+            return now, label, mechanism, " ".join(map(text_of, amounts)), " ".join(map(text_of, totals))
 
         return amounts, row_after
 
@@ -456,23 +475,33 @@ class Ledger(Generic[AnyCost]):
         self.spend(mechanism, label)
         return mechanism.release(taken)
 
-    def _cost(self, amounts: Iterable[float]) -> AnyCost:
+    def _cost(self, amounts: Iterable[Any]) -> AnyCost:
         cost: AnyCost = self._filter.cost(list(amounts))
         return cost
 
+    def _seen(self, amounts: Amounts, rounded: Callable[[Fraction], float] = up) -> AnyCost:
+        return self._cost(seen(amount, rounded) for amount in amounts)
+
     def _totals(self, state: State) -> Amounts:
-        return _decimals(state.totals) or (Decimal(0),) * len(self._filter.budget)
+        return self._amounts(state.totals) if state.spends else (Fraction(),) * len(self._filter.names)
+
+    def _amounts(self, text: str) -> Amounts:
+        with _undamaged(self.path):
+            amounts = tuple(map(read_amount, text.split(" ")))
+            if len(amounts) != len(self._filter.names):
+                raise ValueError("the amounts of another budget")
+            return amounts
 
     def _left(self, state: State) -> Amounts:
         """Subtract the totals from the budget; a Rényi order may have none left."""
-        left = map(exact_difference, self._filter.limits, self._totals(state))
-        return tuple(max(amount, Decimal(0)) for amount in left)
+        both = zip(self._filter.limits, self._totals(state), strict=True)
+        return tuple(max(limit - total, Fraction()) for limit, total in both)
 
     def _repr_html_(self) -> str:
         state, rows = self._file.entries()
         names: tuple[str, ...] = self._filter.names
-        amounts = zip(self._filter.limits, self._totals(state), self._left(state), strict=True)
-        summary = {"": ["budget", "spent", "remaining"], **dict(zip(names, amounts, strict=True))}
+        amounts = (map(text_of, one) for one in (self._filter.limits, self._totals(state), self._left(state)))
+        summary = {"": ["budget", "spent", "remaining"], **dict(zip(names, zip(*amounts, strict=True), strict=True))}
         columns = ("number", "time (UTC)", "label", "mechanism", *names, *(f"total {name}" for name in names))
         shown = list(map(_cells, rows))
         entries = {name: [cells[i] for cells in shown] for i, name in enumerate(columns)}
@@ -492,13 +521,18 @@ class Ledger(Generic[AnyCost]):
         return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"
 
 
-def _decimals(text: str) -> Amounts:
-    return tuple(map(Decimal, text.split()))
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Refuse what a forger has written, with a hash that matches: it may be of any form."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
+        raise LedgerError(damaged(path)) from error
 
 
 def _cells(row: tuple[Any, ...]) -> list[Any]:
     number, time, label, mechanism, amounts, totals = row
-    return [number, time[:19], label, mechanism, *_decimals(amounts), *_decimals(totals)]
+    return [number, time[:19], label, mechanism, *amounts.split(), *totals.split()]
 
 
 def _filter_of(

@@ -1,7 +1,7 @@
 """The file of a ledger: an SQLite database that loses no spend and grants none twice.
 
 Every spend is one transaction that first takes all locks, then reads the total and appends a row; it is on disk when it
-is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
+is committed. Rows are never changed. Amounts are decimal numbers or quotients, in text: SQLite would round numbers.
 
 Between transactions the database is one file. During a transaction a second file, the journal, holds what is being
 overwritten; after a kill the next connection restores it from there. Each row is hashed with the terms and with the
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from os import PathLike
+from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, ClassVar, Final, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -43,7 +44,7 @@ from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, atomic_write, checked_path, is_locked, unlock
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
-_VERSION: Final = 5
+_VERSION: Final = 6
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _PATIENCE: Final = 0.02  # seconds of it that SQLite waits for other programs, while no signal is answered
 _PAUSE: Final = 0.002  # seconds; all who wait look equally often, so that none waits much longer than the others
@@ -80,7 +81,7 @@ class State:
     """The filter, the budget, the neighbouring relation and the person."""
     spends: int
     totals: str
-    """Decimal numbers, separated by spaces; empty before the first spend."""
+    """Decimal numbers or quotients, separated by spaces; empty before the first spend."""
     hash: str
 
 
@@ -158,9 +159,9 @@ class LedgerFile:
 
         def read(connection: sqlite3.Connection, state: State) -> tuple[State, list[tuple[Any, ...]]]:
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise LedgerError(self._damaged())
+                raise LedgerError(damaged(self.path))
             if self._verified(connection, _new(state.terms)) != state:
-                raise LedgerError(self._damaged())
+                raise LedgerError(damaged(self.path))
             return state, connection.execute(_ROWS, (0,)).fetchall()
 
         return self._exclusively(partial(self._read, read))
@@ -301,7 +302,7 @@ class LedgerFile:
         try:
             return _state_of(connection, known)
         except (TypeError, ValueError) as error:
-            raise LedgerError(self._damaged()) from error
+            raise LedgerError(damaged(self.path)) from error
 
     def _write_empty(self, terms: str) -> None:
         """Write a ledger without spends, atomically, so that an empty file is never a ledger."""
@@ -377,7 +378,7 @@ class LedgerFile:
             )
         tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
         if tables != _TABLES or found("journal_mode") != "delete":
-            raise LedgerError(self._damaged())
+            raise LedgerError(damaged(self.path))
 
     def _status(self) -> os.stat_result | None:
         try:
@@ -404,7 +405,7 @@ class LedgerFile:
         except InUse as error:
             raise LedgerError(str(error)) from error
         except UnicodeDecodeError as error:  # raised by sqlite3 for a message that quotes damaged text
-            raise LedgerError(self._damaged()) from error
+            raise LedgerError(damaged(self.path)) from error
         except OSError as error:
             of_lock = f" for {self._lock_path!r}" if error.filename == self._lock_path else ""
             raise LedgerError(self._explanation(f"{error.strerror or error}{of_lock}")) from error
@@ -426,14 +427,15 @@ class LedgerFile:
         if "locked" in said:
             return f"{name} has been locked by another program for {_SECONDS:g} seconds"
         if any(word in said for word in ("malformed", "no such", "decode", "unsupported")):
-            return self._damaged()
+            return damaged(self.path)
         return f"{name} cannot be used: {said}"
 
-    def _damaged(self) -> str:
-        return (
-            f"{str(self.path)!r} is damaged or incomplete, and grants nothing: put its -journal file beside it if it "
-            f"was copied without that, or restore a copy made after its last spend, or count its whole budget as spent"
-        )
+
+def damaged(path: Path) -> str:
+    return (
+        f"{str(path)!r} is damaged or incomplete, and grants nothing: put its -journal file beside it if it was copied "
+        f"without that, or restore a copy made after its last spend, or count its whole budget as spent"
+    )
 
 
 def _done(connection: sqlite3.Connection, *statements: str) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError, require
-from dpnoise._numbers import at_least, integer, real_down, real_up
+from dpnoise._numbers import integer, real_down, real_up
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._concentrated import pure_zcdp_rho
@@ -34,10 +34,10 @@ from dpnoise.accounting._cost import (
     RenyiCost,
     ZcdpCost,
     above,
-    decimal_of,
-    exact_product,
+    exact_of,
     precise,
-    up,
+    rounded_cost,
+    upward,
 )
 from dpnoise.sensitivity import Relation
 
@@ -161,9 +161,9 @@ class PrivacyLoss(ABC):
         order : float
             The order of the divergence, above 1 and finite.
         """
-        order, most = _order(order), _upward(Fraction(self.epsilon))
+        order, most = order_of(order), upward(Fraction(self.epsilon))
         if not _LEAST < order * self.epsilon < _MOST:
-            return min(_upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), most)
+            return min(upward(Fraction(order) * Fraction(pure_zcdp_rho(self.epsilon))), most)
         with precise(QUICK):
             alpha, half = Decimal(order), Decimal(self.epsilon) / 2
             first, second = ((2 * alpha - 1) * half).exp(), half.exp()
@@ -237,12 +237,12 @@ class BoundedRangeLoss(PrivacyLoss):
     @property
     def rho(self) -> float:
         """``epsilon**2 / 8`` (Cesar and Rogers 2021), or the rho of every such epsilon if that is less."""
-        return min(_upward(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
+        return min(upward(Fraction(self.epsilon) ** 2 / 8), pure_zcdp_rho(self.epsilon))
 
     def divergence(self, order: Number) -> float:
         # The divergence of randomised response, or order * rho if that is less.
-        order = _order(order)
-        return min(_upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
+        order = order_of(order)
+        return min(upward(Fraction(order) * Fraction(self.rho)), super().divergence(order))
 
     def pld(self, count: Integer) -> Any:
         # The envelope of all pairs of two outcomes whose losses are epsilon apart.
@@ -280,7 +280,7 @@ class LaplaceLoss(PrivacyLoss):
 
     def divergence(self, order: Number) -> float:
         # The Rényi divergence of Laplace noise (Mironov 2017, proposition 6).
-        order = _order(order)
+        order = order_of(order)
         if self.sample_rate < 1:
             return super().sampled(self.sample_rate).divergence(order)
         if not _LEAST < order * self.epsilon < _MOST:
@@ -315,7 +315,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
     def divergence(self, order: Number) -> float:
         # The sum of three geometric series.
-        order = _order(order)
+        order = order_of(order)
         if self.sample_rate < 1 or not _LEAST * self.sensitivity < order * self.epsilon < _MOST:
             return super().divergence(order)
         with precise(QUICK):
@@ -383,13 +383,13 @@ class DiscreteGaussianLoss(PrivacyLoss):
     @property
     def rho(self) -> float:
         """``(sensitivity / sigma)**2 / 2`` (Canonne, Kamath and Steinke 2020, theorem 14), also of a sample."""
-        return _upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
+        return upward((Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2)
 
     def divergence(self, order: Number) -> float:
         # For a sample it is the divergence of Mironov, Talwar and Zhang (2019), section 3.3: a finite sum for whole
         # orders; for others, and those above 2**10, dp-accounting computes it.
-        order, variance = _order(order), Fraction(self.sigma) ** 2
-        all_data = _upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
+        order, variance = order_of(order), Fraction(self.sigma) ** 2
+        all_data = upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
             return all_data
         if order % 1 or order > 2**10:
@@ -472,25 +472,23 @@ class RepeatedLoss(PrivacyLoss):
 
     @property
     def delta(self) -> float:  # type: ignore[override]
-        return min(_upward(exact_product(self.times, decimal_of(self.loss.delta))), 1.0)
+        return min(self._all(self.loss.delta), 1.0)
 
     @property
     def rho(self) -> float:
-        return _upward(exact_product(self.times, decimal_of(self.loss.rho)))
+        return self._all(self.loss.rho)
 
     def divergence(self, order: Number) -> float:
-        return _upward(exact_product(self.times, decimal_of(self.loss.divergence(order))))
+        return self._all(self.loss.divergence(order))
 
     def pld(self, count: Integer) -> Any:
         return self.loss.pld(integer(count, "count", range(1, 2**63)) * self.times)
 
-
-def _upward(exact: Decimal | Fraction) -> float:
-    """Round up, whether the float is then read as the number that it is or as the decimal number that it stands for."""
-    return max(up(exact), at_least(exact))
+    def _all(self, amount: float) -> float:
+        return upward(self.times * exact_of(amount)) if amount < math.inf else math.inf
 
 
-def _order(order: Number) -> float:
+def order_of(order: Number) -> float:
     number = real_up(order, "order")
     if not 1 < number < math.inf:
         raise ParameterError(f"order must be above 1 and finite, got {number!r}")
@@ -583,7 +581,7 @@ def charged(given: Any, name: str) -> Any:
     if hasattr(given, "_loss") and not isinstance(given, type):
         loss, cost = loss_of(given), None
         if getattr(loss, "epsilon", math.inf) < math.inf:  # otherwise the two cannot be compared
-            cost = given.cost
+            cost = rounded_cost(given.cost, "cost")
         if cost is not None and (loss.epsilon, loss.delta) != (cost.epsilon, cost.delta):
             raise ParameterError(
                 f"{name} must be a mechanism of one cost, got {type(given).__name__} with {cost.amounts()} by its cost "
@@ -605,7 +603,7 @@ def loss_of(charged: Any) -> Any:
     """Return the loss of one release of what `charged` gave: a PrivacyLoss, a ZcdpCost or a RenyiCost."""
     found = charged if isinstance(charged, Cost | PrivacyLoss) else charged._loss()
     if isinstance(found, PrivacyCost):
-        found = found.plain()
+        found = rounded_cost(found, "cost")
         return ApproximateLoss(found.epsilon, found.delta)
     if not isinstance(found, PrivacyLoss | ZcdpCost | RenyiCost):
         raise TypeError(

@@ -21,15 +21,14 @@ from dpnoise._numbers import at_least, check_word, checked_delta, integer, real
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon
-from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, precise
+from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, precise, upward
 from dpnoise.accounting._losses import (
     ApproximateLoss,
     Mechanism,
     PrivacyLoss,
-    _order,
-    _upward,
     charged,
     loss_of,
+    order_of,
 )
 from dpnoise.sensitivity import Relation
 
@@ -161,7 +160,7 @@ class RandomStoppingLoss(PrivacyLoss):
 
     @cached_property
     def delta(self) -> float:  # type: ignore[override]
-        return _upward(Fraction(self.expected_runs) * Fraction(getattr(self._run, "delta", 0.0)))
+        return upward(Fraction(self.expected_runs) * Fraction(getattr(self._run, "delta", 0.0)))
 
     @cached_property
     def rho(self) -> float:
@@ -170,17 +169,17 @@ class RandomStoppingLoss(PrivacyLoss):
         if (rho := self._rho) < math.inf:
             with precise(QUICK):
                 spread = above((Decimal(rho) * Decimal(self.expected_runs).ln()).sqrt())
-            found = min(found, _upward(Fraction(rho) + 2 * Fraction(spread) + Fraction(self._ratio_bound)))
+            found = min(found, upward(Fraction(rho) + 2 * Fraction(spread) + Fraction(self._ratio_bound)))
         return found
 
     def divergence(self, order: Number) -> float:
         # A divergence is at most that of any larger order.
-        order = _order(order)
+        order = order_of(order)
         found = super().divergence(order) if self.epsilon < math.inf else math.inf
         runs = [(one, self._divergence(one)) for one in (order, *self._orders) if one >= order]
         if 0 < self._rho < math.inf:
             best = max(order, 1 + math.sqrt(math.log(self.expected_runs) / self._rho))
-            runs.append((best, _upward(Fraction(best) * Fraction(self._rho))))
+            runs.append((best, upward(Fraction(best) * Fraction(self._rho))))
         for one, divergence in runs:
             with precise(QUICK):
                 spread = above(Decimal(self.expected_runs).ln() / (Decimal(one) - 1))
@@ -298,7 +297,7 @@ class RandomStoppingLoss(PrivacyLoss):
         if not (shift := delta(0.0)):
             return 0.0
         if self.stopping == "poisson":
-            return _upward(self.parameter * Fraction(shift))
+            return upward(self.parameter * Fraction(shift))
         with precise(QUICK):
             inverse = Decimal(self.parameter.numerator) / self.parameter.denominator
             low, high = 0.0, above(inverse.ln())
@@ -317,15 +316,15 @@ def _divergence_of(run: PrivacyLoss | ZcdpCost | RenyiCost, order: float) -> flo
     if isinstance(run, RenyiCost):
         return min((value for known, value in run.divergences.items() if known >= order), default=math.inf)
     if isinstance(run, ZcdpCost):
-        return _upward(Fraction(order) * Fraction(run.rho))
+        return upward(Fraction(order) * Fraction(run.rho))
     divergence, slack = run.divergence(order), run.rdp_slack
     if not slack or math.inf in (divergence, slack):
         return divergence + slack
-    return _upward(Fraction(divergence) + Fraction(slack) * (2 * Fraction(order) - 1) / (Fraction(order) - 1))
+    return upward(Fraction(divergence) + Fraction(slack) * (2 * Fraction(order) - 1) / (Fraction(order) - 1))
 
 
 def _sum(first: float, second: float) -> float:
-    return math.inf if math.inf in (first, second) else _upward(Fraction(first) + Fraction(second))
+    return math.inf if math.inf in (first, second) else upward(Fraction(first) + Fraction(second))
 
 
 def _down(exact: Fraction) -> float:

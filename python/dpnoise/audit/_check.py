@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpnoise._numbers import real_up
 from dpnoise._types import Integer, Number
 from dpnoise.accounting import PrivacyCost
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound
@@ -107,4 +108,4 @@ def claim_of(mechanism: Any, epsilon: Number | None, delta: Number | None) -> Pr
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if epsilon is None:
         raise TypeError("epsilon must be given for the claim: the mechanism has no attribute epsilon")
-    return PrivacyCost(epsilon, getattr(mechanism, "delta", 0.0) if delta is None else delta)
+    return PrivacyCost(real_up(epsilon, "epsilon"), getattr(mechanism, "delta", 0.0) if delta is None else delta)

@@ -1,11 +1,14 @@
 """``dpnoise ledger``: the spends from a budget, and the remaining budget."""
 
+from collections.abc import Callable
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dpnoise import ParameterError
+from dpnoise._numbers import real_down
 from dpnoise.accounting import Ledger
 from dpnoise.cli.console import InputError, print_table, quantity, say, to_json
 from dpnoise.cli.options import AsJson, RelationIfGiven
@@ -58,7 +61,11 @@ def ledger(
         given["orders"] = _whole(orders)
     opened = Ledger(path, **given) if given else Ledger.open_readonly(path)
     entries = opened.entries()
-    budgets = {"budget": opened.budget, "spent": opened.spent, "remaining": opened.remaining}
+    budgets = {
+        "budget": _amounts(opened.budget, real_down),
+        "spent": _amounts(opened.spent),
+        "remaining": _amounts(opened.remaining, real_down),
+    }
     try:
         odometer = opened.odometer
     except ParameterError:  # it was made without one
@@ -76,10 +83,9 @@ def ledger(
             for entry in entries
         ]
         about = {"command": "ledger", "path": str(path), "relation": opened.relation, "person": opened.person}
-        amounts = {name: _amounts(cost) for name, cost in budgets.items()}
-        print(to_json({**about, **amounts, "odometer": odometer and _amounts(odometer), "entries": rows}))
+        print(to_json({**about, **budgets, "odometer": odometer and _amounts(odometer), "entries": rows}))
         return
-    names = list(_amounts(opened.budget))
+    names = list(budgets["budget"])
     shown = [name.replace("_", " ") for name in names]
     print_table(
         quantity(len(entries), "spend"),
@@ -89,16 +95,17 @@ def ledger(
                 entry.label,
                 f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.mechanism.partition("(")[0],
-                *(f"{amount:g}" for cost in (entry.cost, entry.total) for amount in _amounts(cost).values()),
+                *(_short(amount) for cost in (entry.cost, entry.total) for amount in _amounts(cost).values()),
             )
             for entry in entries
         ],
     )
     for name, title in zip(names, shown, strict=True):
-        most, spent, remaining = (_amounts(cost)[name] for cost in budgets.values())
+        most, spent, remaining = (amounts[name] for amounts in budgets.values())
         say(f"{title}: {spent!r} of {most!r} spent, {remaining!r} remains")
     if odometer is not None:
-        say(f"odometer: epsilon {odometer.epsilon:.6g} so far, except with a probability of {odometer.delta!r}")
+        lost = _short(_amounts(odometer)["epsilon"])
+        say(f"odometer: epsilon {lost} so far, except with a probability of {odometer.delta!r}")
     say(f"neighbours by {opened.relation}")
     say(f"privacy of: {'rows' if opened.person is None else f'persons ({opened.person})'}")
 
@@ -110,8 +117,19 @@ def _whole(orders: str) -> list[int]:
         raise InputError(f"--orders must be whole numbers separated by commas, got {orders!r}") from None
 
 
-def _amounts(cost: Any) -> dict[str, float]:
-    """Return the amounts of a cost by name."""
+def _up(value: Any, name: str) -> float:
+    """Return the smallest float that is no smaller, nor is the decimal number that is printed."""
+    return -real_down(-value, name)
+
+
+def _short(amount: float) -> str:
+    """Write an amount with six digits, rounded up, as a loss that is shown must not be below the one that it bounds."""
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(str(amount))):g}"
+
+
+def _amounts(cost: Any, rounded: Callable[[Any, str], float] = _up) -> dict[str, float]:
+    """Return the amounts of a cost by name; fractions are rounded up, or as is said."""
     values = {name: value for name, value in vars(cost).items() if name not in ("relation", "person")}
     orders = values.pop("divergences", {})
-    return {**values, **{f"order_{order}": divergence for order, divergence in orders.items()}}
+    values |= {f"order_{order}": divergence for order, divergence in orders.items()}
+    return {name: rounded(value, name) for name, value in values.items()}

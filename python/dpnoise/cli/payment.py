@@ -33,7 +33,7 @@ class Purse(Ledger[Any]):
         """Raise what `spend` would raise now, and spend nothing; return what it would spend, and what remains."""
         amounts, row_after = self._plan(costs, "")
         row_after(self._file.state())
-        return {"spend": self._cost(map(float, amounts)).amounts(), "remaining": self.remaining.amounts()}
+        return {"spend": self._seen(amounts).amounts(), "remaining": self.remaining.amounts()}
 
 
 class Sale:
