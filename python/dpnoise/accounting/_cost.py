@@ -394,9 +394,20 @@ def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
 
 def rounded_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
     """Return a cost in floats, rounded up, for a conversion."""
-    plain: PrivacyCost = check_cost(cost, name).plain()
-    rounded: dict[str, Any] = {name: upward(one) for name, one in vars(plain).items() if isinstance(one, Fraction)}
-    return replace(plain, **rounded) if rounded else plain
+    rounded: PrivacyCost = in_floats(check_cost(cost, name))
+    return rounded
+
+
+def in_floats(cost: Cost) -> Any:
+    """Return a cost of any kind in floats, rounded up."""
+    plain = cost.plain()
+    return replace(plain, **{name: _in_floats(value) for name, value in vars(plain).items()})
+
+
+def _in_floats(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {order: _in_floats(divergence) for order, divergence in value.items()}
+    return upward(value) if isinstance(value, Fraction) else value
 
 
 def sum_of(costs: list[PrivacyCost]) -> PrivacyCost:

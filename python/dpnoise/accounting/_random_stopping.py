@@ -21,7 +21,7 @@ from dpnoise._numbers import at_least, check_word, checked_delta, integer, real
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon
-from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, precise, upward
+from dpnoise.accounting._cost import QUICK, PrivacyCost, RenyiCost, ZcdpCost, above, in_floats, precise, upward
 from dpnoise.accounting._losses import (
     ApproximateLoss,
     Mechanism,
@@ -215,7 +215,7 @@ class RandomStoppingLoss(PrivacyLoss):
     @cached_property
     def _run(self) -> PrivacyLoss | ZcdpCost | RenyiCost:
         found: PrivacyLoss | ZcdpCost | RenyiCost = loss_of(self.run_cost)
-        return found
+        return found if isinstance(found, PrivacyLoss) else in_floats(found)
 
     @property
     def _most(self) -> int:
