@@ -69,6 +69,14 @@ def test_mechanisms_of_the_parts_fit() -> None:
     assert min(spend(orders, orders.budget.split(7)).remaining.divergences.values()) == 0
 
 
+def test_mechanisms_of_equal_fractions_fit() -> None:
+    """The native module rounds a promise down to a float that a ledger reads as no more, either."""
+    for count in range(1, 201):
+        part = Fraction(1, count)
+        spend(memory(epsilon=1), count * [Laplace(epsilon=part)])
+        spend(memory(rho=1), count * [Gaussian(rho=part)])
+
+
 def test_parts_are_floats_where_floats_add_up() -> None:
     assert [part.epsilon for part in PrivacyCost(1.0).split(3)] == [0.333333333333334, *2 * [0.333333333333333]]
     assert PrivacyCost(0.0, 0.0).split(2) == 2 * [PrivacyCost(0.0)]

@@ -66,11 +66,21 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
     Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
 }
 
-/// The parameter called `name` as the largest double that is no larger: promises are rounded down.
+/// The parameter called `name` as the largest double that is no larger, nor is the decimal number that Python prints for
+/// it, as which ledgers read it: promises are rounded down.
 pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
-    let nearest = real(value, name)?;
+    let mut nearest = real(value, name)?;
+    let exact = exactly(value);
     // A value that cannot be compared with a number is refused by the check of its range.
-    Ok(if exactly(value).lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
+    if exact.eq(nearest).unwrap_or(true) {
+        return Ok(nearest);
+    }
+    let fraction = value.py().import("fractions")?.getattr("Fraction")?;
+    let printed = |double: f64| fraction.call1((PyFloat::new(value.py(), double).repr()?,));
+    while nearest.is_finite() && (exact.lt(nearest).unwrap_or(false) || exact.lt(printed(nearest)?).unwrap_or(false)) {
+        nearest = nearest.next_down();
+    }
+    Ok(nearest)
 }
 
 /// The parameter called `name` as the smallest double that is no smaller: bounds are rounded up.
