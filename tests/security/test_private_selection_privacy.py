@@ -137,6 +137,25 @@ def test_the_bound_for_epsilon_is_reached(stopping):
     assert made.epsilon < (1 + powers) * math.log(3)
 
 
+@pytest.mark.parametrize("stopping", STOPPINGS)
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-300, 1e-101, 1e-90, 1e10, 1e300])
+def test_bounds_hold_for_the_smallest_and_the_largest_epsilon(stopping, epsilon):
+    """The slope of the closed forms at 0, and epsilon itself, of which a float of 1e10 or more hides the ratio."""
+    made = RandomStoppingLoss(PrivacyCost(epsilon), 3, stopping)
+    shared = {"logarithmic": 1, "geometric": 2}.get(stopping, 0) * (made.parameter - 1) / (made.parameter + 1)
+    slope = 1 + (made.parameter / 2 if stopping == "poisson" else shared)
+    assert made.epsilon >= Fraction(epsilon) * (slope if epsilon < 1 else 1)
+    assert made.epsilon <= max(10 * epsilon, 1e-8)
+    assert 0 < made.divergence(2) <= made.epsilon * NEAR
+    assert made.rho > 0
+    assert made.epsilon_at(1e-5) <= made.epsilon
+
+
+def test_bounds_hold_for_the_smallest_rho():
+    made = RandomStoppingLoss(ZcdpCost(5e-324), 3)
+    assert 0 < made.divergence(2) < 1e-8
+
+
 @pytest.mark.parametrize(("stopping", "mean", "most"), LAWS[1:])
 def test_no_bound_on_divergences_or_deltas_is_below_the_truth(stopping, mean, most):
     for p, q in PAIRS[::7] + PAIRS[-9:]:

@@ -178,7 +178,7 @@ class RandomStoppingLoss(PrivacyLoss):
         found = super().divergence(order) if self.epsilon < math.inf else math.inf
         runs = [(one, self._divergence(one)) for one in (order, *self._orders) if one >= order]
         if 0 < self._rho < math.inf:
-            best = max(order, 1 + math.sqrt(math.log(self.expected_runs) / self._rho))
+            best = max(order, 1 + math.sqrt(math.log(self.expected_runs)) / math.sqrt(self._rho))
             runs.append((best, upward(Fraction(best) * Fraction(self._rho))))
         for one, divergence in runs:
             with precise(QUICK):
@@ -255,11 +255,12 @@ class RandomStoppingLoss(PrivacyLoss):
 
     def _delta_of_run(self, epsilon: float) -> float:
         """Bound the delta of a run that does not fail, for any epsilon of zero or more."""
+        if (pure := self._epsilon) < math.inf:
+            with precise():  # which tells exp(epsilon) from 1, however small it is; nor may it overflow
+                loss = Decimal(pure)
+                return above(max((1 - (Decimal(epsilon) - loss).exp()) / (1 + (-loss).exp()), Decimal(0)))
         with precise(QUICK):
             x = Decimal(epsilon)
-            if (pure := self._epsilon) < math.inf:
-                loss = Decimal(pure).exp()
-                return above(max((loss - x.exp()) / (1 + loss), Decimal(0)))
             # By Pinsker's inequality, since the divergence of Kullback and Leibler is at most these.
             least = min(self._rho, *map(self._divergence, self._orders[:1]), 2.0)
             found = [above((Decimal(least) / 2).sqrt())]
