@@ -191,6 +191,22 @@ def test_the_relation_and_the_person_are_those_of_a_run():
     )
 
 
+def test_repeated_and_sampled_losses_keep_the_relation_and_the_person():
+    loss = RandomStoppingLoss(PrivacyCost(0.1, 1e-9, "add/remove", "user"))
+    for other in (loss.repeated(2), loss.sampled(0.1), loss.sampled(1), loss.sampled(0.1).repeated(2)):
+        assert other.person == "user"
+        with pytest.raises(ParameterError, match="must be for rows"):
+            Ledger(":memory:", rho=5.0, delta=1e-6).spend(other)
+        assert Accountant(method="rdp", person="user").compose(other).epsilon(1e-6) < 1
+    assert loss.sampled(0.1).epsilon < loss.epsilon
+
+
+@pytest.mark.parametrize("cost", [PrivacyCost(0.1, relation="substitute"), ZcdpCost(0.1), RenyiCost({4: 0.1})])
+def test_losses_that_cannot_be_sampled_say_so(cost):
+    with pytest.raises(ParameterError, match=r"^sample_rate must be 1 for runs under"):
+        RandomStoppingLoss(cost).sampled(0.1)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

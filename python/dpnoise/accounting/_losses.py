@@ -100,7 +100,7 @@ class PrivacyLoss(ABC):
         return "add/remove" if getattr(self, "sample_rate", 1.0) < 1 else None
 
     @property
-    def person(self) -> None:
+    def person(self) -> str | None:
         """None: a loss is that of rows, or of a sensitivity that the caller has stated."""
         return None
 
@@ -205,6 +205,7 @@ class ApproximateLoss(PrivacyLoss):
     epsilon: float
     delta: float = 0.0
     sample_rate: float = 1.0  # epsilon and delta account for it already
+    person: str | None = None
 
     def __post_init__(self) -> None:
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
@@ -453,6 +454,10 @@ class RepeatedLoss(PrivacyLoss):
     @property
     def relation(self) -> Relation | None:
         return self.loss.relation
+
+    @property
+    def person(self) -> str | None:
+        return self.loss.person
 
     @property
     def span(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import at_least, check_word, checked_delta, integer, real
+from dpnoise._numbers import at_least, check_word, checked_delta, integer, real, real_up
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon
@@ -150,7 +150,7 @@ class RandomStoppingLoss(PrivacyLoss):
         return self.run_cost.relation
 
     @property
-    def person(self) -> str | None:  # type: ignore[override]
+    def person(self) -> str | None:
         """The column that says whose a row is, of a run."""
         return self.run_cost.person
 
@@ -171,6 +171,15 @@ class RandomStoppingLoss(PrivacyLoss):
                 spread = above((Decimal(rho) * Decimal(self.expected_runs).ln()).sqrt())
             found = min(found, upward(Fraction(rho) + 2 * Fraction(spread) + Fraction(self._ratio_bound)))
         return found
+
+    def sampled(self, sample_rate: Number) -> PrivacyLoss:
+        if self.relation == "substitute" or self.epsilon == math.inf:
+            raise ParameterError(
+                f'sample_rate must be 1 for runs under "substitute" and for runs without an epsilon, got '
+                f"{sample_rate!r} for {self!r}"
+            )
+        amplified = super().sampled(sample_rate)
+        return ApproximateLoss(amplified.epsilon, amplified.delta, real_up(sample_rate, "sample_rate"), self.person)
 
     def divergence(self, order: Number) -> float:
         # A divergence is at most that of any larger order.
