@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import signal
 import traceback
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -114,20 +116,46 @@ def test_no_error_tells_the_number_of_runs_or_their_exceptions(monkeypatch):
     assert len(shown) == 1
 
 
-def test_an_interrupted_run_shows_no_number_either(monkeypatch):
-    selection = PrivateSelection(run_cost=PrivacyCost(1.0), mean=2, most=5)
-    shown = []
+@pytest.mark.parametrize(("padded", "before"), [(False, 0), (True, 3)])
+def test_an_interrupted_run_shows_no_number_either(padded, before, monkeypatch):
+    selection, shown = PrivateSelection(run_cost=PrivacyCost(1.0), mean=2, most=5, padded=padded), []
     for word in (0, sum(RandomStoppingLoss(PrivacyCost(1.0), 2, most=5).weights) - 1):
         drive(monkeypatch, word)
+        runs = Runs(0.0)
         with pytest.raises(KeyboardInterrupt) as caught:
-            selection.release(Runs(KeyboardInterrupt()))
+            selection.release(lambda runs=runs: runs() if runs.made < before else signal.raise_signal(signal.SIGINT))
+        assert runs.made == before
         lines = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
         frames = [dict(frame.locals or {}) for frame in lines.stack if frame.filename == _private_selection.__file__]
         for one in frames:
             del one["run"]
             one.pop("schedule", None)  # shown as <list_iterator object at ...>
+            one.pop("making", None)  # shown as <function interruptible.<locals>.asking at ...>
         shown.append(frames)
     assert shown[0] == shown[1]
+
+
+class Panic(BaseException):
+    """As that of libraries in Rust, which is no Exception."""
+
+
+@pytest.mark.parametrize("failure", [Panic("private"), SystemExit("private"), KeyboardInterrupt()], ids=repr)
+def test_nothing_that_a_run_raises_is_shown(failure):
+    selection = PrivateSelection(run_cost=PrivacyCost(1.0), mean=2, most=5)
+    with pytest.raises(Error, match=r"^no run returned a pair of a number") as caught:
+        selection.release(Runs(failure))
+    assert caught.value.__context__ is None
+
+
+def test_nothing_that_a_run_warns_of_is_shown(recwarn):
+    warnings.simplefilter("always")
+
+    def run():
+        warnings.warn("private", stacklevel=1)
+        return scored(float(np.float64(1.0) / np.float64(0.0)))
+
+    assert PrivateSelection(run_cost=PrivacyCost(1.0)).release(run) == scored(math.inf)
+    assert not recwarn.list
 
 
 def test_a_ledger_pays_once_before_the_first_run(caplog):

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import accumulate
+from operator import length_hint
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from dpnoise._errors import Error, ParameterError
 from dpnoise._numbers import checked_delta, real
+from dpnoise._silence import interruptible, without_warnings
 from dpnoise._types import Integer, Number, Real, Rng
 from dpnoise.accounting import PrivacyCost, PrivacyLoss, RandomStoppingLoss, RenyiCost, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
@@ -56,9 +58,10 @@ class PrivateSelection(Mechanism):
     ``ledger.release(selection, run)``, before K is drawn. What a run prints, logs or writes, and without ``padded`` how
     long the release takes, tells K to whoever sees it: the guarantee is for those who do not.
 
-    Exceptions of a run are not shown, as they depend on the data. A run that raises, or whose score is NaN or no
-    number, counts, and is worse than every other one. It is not repeated, since that would change the law of K. Try the
-    run on made-up data first.
+    Exceptions and warnings of a run are not shown, as they depend on the data. A run that raises, or whose score is NaN
+    or no number, counts, and is worse than every other one. It is not repeated, since that would change the law of K.
+    Try the run on made-up data first. A bool, a decimal number, and an array, even of one number, are no numbers here.
+    In the main thread Ctrl-C stops the release.
 
     For runs whose loss is a `PrivacyLoss` without an epsilon, such as Gaussian noise, ``delta`` needs dp-accounting,
     which the extra ``accounting`` brings.
@@ -237,13 +240,21 @@ class PrivateSelection(Mechanism):
 
 def _best(run: Callable[[], tuple[Real, Output]], schedule: Iterator[bool]) -> tuple[Real, Output] | None:
     """Make a run for each item, and return the best of those that count; None if they all failed."""
-    best, highest = None, None
-    for counts in schedule:
-        try:
+    best = None
+    with interruptible(_made) as making:
+        while length_hint(schedule):
+            made = making(run)
+            if next(schedule) and made and (best is None or made[0] > best[0]):
+                best = made
+    return best and best[1]
+
+
+def _made(run: Callable[[], tuple[Real, Output]]) -> tuple[float, tuple[Real, Output]] | None:
+    """Make one run, and return its score as a float, and what it returned; None if it failed."""
+    try:
+        with without_warnings():
             score, output = run()
             number = real(score, "score")
-        except Exception:  # noqa: S112 # it depends on the data
-            continue
-        if counts and not math.isnan(number) and (highest is None or number > highest):
-            best, highest = (score, output), number
-    return best
+    except BaseException:  # as of functions of `stability`: Rust's panics are no `Exception`; see `interruptible`
+        return None
+    return None if math.isnan(number) else (number, (score, output))

@@ -10,9 +10,9 @@ from typing import Any, Final
 from dpnoise._arrays import read_by
 from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._numbers import real
+from dpnoise._silence import interruptible, without_warnings
 from dpnoise._types import Integer, Number, Rng
 from dpnoise.sensitivity import Relation
-from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, part_of, stability_test, warn_of_large
 from dpnoise.stability._median_and_mode import integer
 

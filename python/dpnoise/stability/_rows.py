@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpnoise import _columns
 from dpnoise._arrays import array_from, is_missing, library_of, read_by
 from dpnoise._errors import ParameterError
-from dpnoise.stability._functions import without_warnings
+from dpnoise._silence import without_warnings
 
 Column = NDArray[Any]
 """An array of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""

@@ -12,11 +12,12 @@ from dpnoise import samplers
 from dpnoise._display import progress
 from dpnoise._numbers import integer
 from dpnoise._processes import Died, in_processes
+from dpnoise._silence import interruptible
 from dpnoise._types import Integer, Number, Rng
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
-from dpnoise.stability._functions import answer_of, check_importable, interruptible
+from dpnoise.stability._functions import answer_of, check_importable
 from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, warn_of_large
 from dpnoise.stability._rows import Rows, held_rows
 

@@ -23,8 +23,9 @@ from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
 from dpnoise._native import Subsets, SubsetVotes
 from dpnoise._processes import Died, in_processes
+from dpnoise._silence import interruptible
 from dpnoise._types import Rng
-from dpnoise.stability._functions import answer_of, check_importable, interruptible
+from dpnoise.stability._functions import answer_of, check_importable
 from dpnoise.stability._rows import Rows
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
