@@ -62,10 +62,10 @@ def main() -> None:
     is_scored = dpnoise.samplers.bernoulli(0.5, size=len(features)) & ~is_test
     train, score, test = (Rows(features[rows], is_high[rows]) for rows in (~is_test & ~is_scored, is_scored, is_test))
 
-    each = dpnoise.PrivacyCost(EPSILON / RUNS, DELTA / RUNS)
+    each = dpnoise.PrivacyCost(EPSILON / RUNS, DELTA / RUNS, "add/remove")
     _, naive = max((run(train, score, each) for _ in range(RUNS)), key=lambda scored: scored[0])
 
-    cost = dpnoise.PrivacyCost(0.51, DELTA / 10.1)
+    cost = dpnoise.PrivacyCost(0.51, DELTA / 10.1, "add/remove")
     selection = dpnoise.PrivateSelection(run_cost=cost, mean=RUNS, most=100)
     _, chosen = selection.release(partial(run, train, score, cost))
 

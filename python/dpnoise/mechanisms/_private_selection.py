@@ -35,7 +35,8 @@ class PrivateSelection(Mechanism):
     ----------
     run_cost : PrivacyCost, ZcdpCost, RenyiCost, PrivacyLoss or mechanism
         The cost of one run: of its output and of its score together. Where each row is either trained on or scored, and
-        a coin of that row decides, it is the larger of the two costs; otherwise it is their sum.
+        a fresh coin for each row, or for each person, decides, it is the larger of the two costs; otherwise it is their
+        sum.
     mean : float, default 10
         The mean of K: from 1 up to a limit that depends on ``stopping`` and ``most``. The parameter of the law is
         rounded up to a multiple of 1/1000, and `expected_runs` is the mean that it has.
