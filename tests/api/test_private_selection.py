@@ -9,6 +9,7 @@ import signal
 import traceback
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -181,6 +182,25 @@ def test_a_ledger_pays_once_before_the_first_run(caplog):
         with pytest.raises(TypeError, match=r"^run must be a function that makes one run, got "):
             ledger.release(selection, wrong)
     assert (runs.made, len(ledger.entries())) == (0, 2)
+
+
+async def later():
+    return scored()
+
+
+def test_runs_that_can_only_fail_cost_nothing():
+    ledger, selection = Ledger(":memory:", epsilon=1.0), PrivateSelection(run_cost=Laplace(epsilon=0.1))
+    for wrong, message in (
+        (lambda x, y, z=42: scored(x + y + z), "without parameters, got one that needs x, y"),
+        (lambda *, x: scored(x), "without parameters, got one that needs x"),
+        (later, "that makes one run, got one that is async"),
+    ):
+        with pytest.raises(TypeError, match=f"^run must be a function {message}$"):
+            ledger.release(selection, wrong)
+    assert not ledger.entries()
+    one = scored(1.0)
+    for right in (lambda *given, x=1.0, **named: scored(x), partial(scored, 1.0), itertools.repeat(one).__next__):
+        assert ledger.release(selection, right) == one
 
 
 def test_it_costs_less_than_its_runs_in_every_measure():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
+from inspect import Parameter, iscoroutinefunction, signature
 from itertools import accumulate
 from operator import length_hint
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from dpnoise.sensitivity import Relation
 Output = TypeVar("Output")
 RunCost = PrivacyCost | ZcdpCost | RenyiCost | PrivacyLoss | Mechanism
 Stopping = Literal["logarithmic", "geometric", "poisson"]
+
+_OPTIONAL: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 class PrivateSelection(Mechanism):
@@ -228,6 +232,13 @@ class PrivateSelection(Mechanism):
     def _taken(self, run: Any) -> Any:
         if not callable(run) or isinstance(run, type):
             raise TypeError(f"run must be a function that makes one run, got {type(run).__name__}")
+        if iscoroutinefunction(run):
+            raise TypeError("run must be a function that makes one run, got one that is async")
+        with suppress(ValueError):  # some functions in C do not say what they take
+            taken = signature(run).parameters.values()
+            needed = [one.name for one in taken if one.default is one.empty and one.kind not in _OPTIONAL]
+            if needed:  # only their names, since a default may be private
+                raise TypeError(f"run must be a function without parameters, got one that needs {', '.join(needed)}")
         return run
 
     def _loss(self) -> PrivacyLoss | PrivacyCost:
