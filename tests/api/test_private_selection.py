@@ -90,6 +90,8 @@ def test_the_first_of_the_best_runs_is_released_and_padding_runs_do_not_count(pa
     for scores, best in (
         ((1.0, 4.0, 4.0, 9.0, 9.0), (4.0, 2)),
         ((np.float32(2), 1, Fraction(1, 3), 9.0, 9.0), (2, 1)),
+        ((1, np.array(2.0), np.zeros(1), 9.0, 9.0), (2, 2)),
+        ((np.zeros(2), -1, np.array("3"), 9.0, 9.0), (-1, 2)),
         ((math.nan, ValueError("private"), -math.inf, 9.0, 9.0), (-math.inf, 3)),
         (("text", 1.0, None, 9.0, 9.0), (1.0, 2)),
     ):
@@ -285,5 +287,6 @@ def test_what_has_no_epsilon_says_what_to_do():
         assert (selection.epsilon, selection.delta) == (None, None)
         with pytest.raises(ParameterError, match=r"^delta must be given for a cost, got None"):
             _ = selection.cost
-        with pytest.raises(ParameterError, match="'pld'"):
+        with pytest.raises(ParameterError, match=r"for 'pld', .*: Accountant\(method='rdp'\) takes it$"):
             Accountant().compose(selection)
+        assert Accountant(method="rdp").compose(selection).epsilon(1e-5) < 60

@@ -65,8 +65,8 @@ class PrivateSelection(Mechanism):
 
     Exceptions and warnings of a run are not shown, as they depend on the data. A run that raises, or whose score is NaN
     or no number, counts, and is worse than every other one. It is not repeated, since that would change the law of K.
-    Try the run on made-up data first. A bool, a decimal number, and an array, even of one number, are no numbers here.
-    In the main thread Ctrl-C stops the release.
+    Try the run on made-up data first. An array of one number, as JAX and PyTorch give, is a number here; a bool and a
+    decimal number are none. In the main thread Ctrl-C stops the release.
 
     For runs whose loss is a `PrivacyLoss` without an epsilon, such as Gaussian noise, ``delta`` needs dp-accounting,
     which the extra ``accounting`` brings.
@@ -266,7 +266,7 @@ def _made(run: Callable[[], tuple[Real, Output]]) -> tuple[float, tuple[Real, Ou
     try:
         with without_warnings():
             score, output = run()
-            number = real(score, "score")
+            number = real(score.item() if hasattr(score, "item") else score, "score")
     except BaseException:  # as of functions of `stability`: Rust's panics are no `Exception`; see `interruptible`
         return None
     return None if math.isnan(number) else (number, (score, output))
