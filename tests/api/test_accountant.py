@@ -633,3 +633,33 @@ def test_sampled_losses_are_for_addition_and_removal(loss):
             Accountant(relation="substitute").compose(other)
         assert Accountant().compose(other).epsilon(1e-6) < Accountant().compose(loss, 3).epsilon(1e-6)
     assert loss.relation is None
+
+
+@pytest.mark.parametrize(
+    ("sigma", "count", "delta", "taken"),
+    [
+        (0.05, 1, 1e-5, False),  # a loss above 200
+        (0.05, 1, 1e-5, True),
+        (0.3, 10**5, 1e-5, False),  # too large a divergence
+        (0.3, 10**5, 1e-5, True),
+        (0.3, 1, 1e-13, False),  # rounding decides
+        (0.3, 1, 1e-16, True),
+    ],
+)
+def test_a_refusal_names_the_other_method_where_that_answers(
+    sigma: float, count: int, delta: float, taken: bool
+) -> None:
+    """With a sample, so little noise has no known divergence."""
+
+    def epsilon(method: Any) -> float:
+        loss = DiscreteGaussianLoss(sigma, 1.0)
+        return Accountant(method=method).compose(loss, count, sample_rate=1.0 if taken else 0.5).epsilon(delta)
+
+    with pytest.raises(ParameterError, match="for 'pld'") as caught:
+        epsilon("pld")
+    assert str(caught.value).endswith(": Accountant(method='rdp') takes it") == taken
+    if taken:
+        assert epsilon("rdp") < math.inf
+    else:
+        with pytest.raises(ParameterError, match="for 'rdp'"):
+            epsilon("rdp")

@@ -35,7 +35,6 @@ from dpnoise.accounting._losses import (
 from dpnoise.sensitivity import Relation, check_person, check_relation
 
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
-_TAKES_IT: Final = "Accountant(method='rdp') takes it"
 
 
 class Accountant:
@@ -157,14 +156,15 @@ class Accountant:
             loss = loss.sampled(rate)
         if self._method == "pld" and loss.span > WIDEST:
             raise ParameterError(
-                f"mechanism must have a loss of at most {WIDEST:g} for 'pld', got {mechanism!r}: {_TAKES_IT}"
+                f"mechanism must have a loss of at most {WIDEST:g} for 'pld', got {mechanism!r}{self._other(loss)}"
             )
         if math.isinf(self._slack_of(loss)):
-            other = f": {_TAKES_IT}" if loss.rdp_slack < math.inf else ""
-            raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}{other}")
+            raise ParameterError(
+                f"mechanism must have more noise for {self._method!r}, got {mechanism!r}{self._other(loss)}"
+            )
         if self._method == "pld" and self._divergence(loss, times) > self.LARGEST_DIVERGENCE:
             raise ParameterError(
-                f"count must be smaller for 'pld', or mechanism have more noise, got {times}: {_TAKES_IT}"
+                f"count must be smaller for 'pld', or mechanism have more noise, got {times}{self._other(loss)}"
             )
         self._counts[loss] += times
         self._composed = None
@@ -196,9 +196,8 @@ class Accountant:
         if room > 0:
             return min(sequential, self._tight_epsilon(room) + 2 * slack)
         if spare and math.isinf(sequential):
-            other = f": {_TAKES_IT}" if self._method == "pld" else ""
             raise ParameterError(
-                f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}{other}"
+                f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}{self._other()}"
             )
         return sequential
 
@@ -222,6 +221,11 @@ class Accountant:
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         # Below the sum of all epsilons delta is not 0, even where the library rounds it to 0.
         return min(max(failure + (1 - failure) * tight, math.ulp(0.0)), 1.0)
+
+    def _other(self, *more: PrivacyLoss) -> str:
+        """Name the method that takes what this one refuses, if it does."""
+        known = all(loss.rdp_slack < math.inf for loss in (*self._counts, *more))
+        return ": Accountant(method='rdp') takes it" if self._method == "pld" and known else ""
 
     def _divergence(self, loss: PrivacyLoss, count: int) -> float:
         """Return the Rényi divergence of order 2 of the composed releases and ``count`` more."""
