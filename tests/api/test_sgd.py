@@ -555,6 +555,16 @@ def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+@pytest.mark.parametrize("order", [1.1, 1.9, 2.5, 10.3])
+def test_no_divergence_of_a_sample_is_rounded_away(order: float) -> None:
+    """dp-accounting's is 0, or has no right digit, where the logarithm is below 1e-15."""
+    for step in range(1, 200):
+        rate, sigma = 1e-9 * 1.05**step, 303.7 + step
+        least = (order / 2) * rate**2 * math.expm1(1 / sigma**2)  # the first term of the series, for small rates
+        found = DiscreteGaussianLoss(sigma * 2.0**40, 2.0**40, rate).divergence(order)
+        assert 0.999 * least < found < 2 * least
+
+
     ("call", "error", "message"),
     [
         (lambda: FloatSums(stddev=0.0), dpnoise.ParameterError, r"stddev must be from 2\*\*-80 to 2\*\*80, got 0.0"),

@@ -52,6 +52,7 @@ _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a
 LARGEST_DIVERGENCE: Final = 500.0  # of order 2; the distribution of larger losses has too many points
 WIDEST: Final = 200.0  # the loss of a release
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
+_ROUNDED_AWAY: Final = 1e-9  # the logarithm that dp-accounting computes, below which it has few right digits
 _LEAST, _MOST = 1e-20, 1e5  # losses, times the order, beyond which a simpler bound is nearly the same
 
 
@@ -388,7 +389,8 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
     def divergence(self, order: Number) -> float:
         # For a sample it is the divergence of Mironov, Talwar and Zhang (2019), section 3.3: a finite sum for whole
-        # orders; for others, and those above 2**10, dp-accounting computes it.
+        # orders; for others, and those above 2**10, dp-accounting computes it,
+        # unless its rounding errors, above 1e-15, matter: a divergence is at most that of a larger order.
         order, variance = order_of(order), Fraction(self.sigma) ** 2
         all_data = upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:
@@ -398,6 +400,8 @@ class DiscreteGaussianLoss(PrivacyLoss):
             event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
             with _unlogged():  # infinity where its series does not converge, and 0 or a little less for tiny rates
                 found = float(library.rdp.RdpAccountant([order]).compose(event).rdp[0])
+            if order < 2**10 and (order - 1) * found < _ROUNDED_AWAY:
+                found = self.divergence(math.ceil(order))
             return min(max(found, 0.0), all_data)
         exponent = Fraction(self.sensitivity) ** 2 / (variance - Fraction(self._smoothing))
         if not _LEAST < exponent < _MOST or self.sample_rate < _LEAST:
