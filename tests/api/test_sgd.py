@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import math
 import pickle
 import re
@@ -539,8 +540,12 @@ def test_the_smallest_noise_is_not_undercut() -> None:
         assert 2.0**-20 <= found <= 2.0**-20 * (1 + 1e-4)
 
 
-def test_what_others_log_meanwhile_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("threads", [True, False])
+def test_what_others_log_meanwhile_is_kept(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, threads: bool
+) -> None:
     """The series of dp-accounting does not converge here, which it logs, and divergences of all data bound the loss."""
+    monkeypatch.setattr(logging, "logThreads", threads)  # a program may leave out of records which thread logs
     sampled, whole = (DiscreteGaussianLoss(2.0**40, 2.0**40, rate) for rate in (0.1, 1.0))
     by_library = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(1.0))
     dp_accounting.rdp.RdpAccountant([1.1]).compose(by_library)
@@ -550,11 +555,6 @@ def test_what_others_log_meanwhile_is_kept(caplog: pytest.LogCaptureFixture) -> 
     assert len(caplog.records) == 2
 
 
-def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
-    assert 0 <= epsilon_spent(**SPENT | {"sample_rate": 2.0**-1022}) < 1e-9
-
-
-@pytest.mark.parametrize(
 @pytest.mark.parametrize("order", [1.1, 1.9, 2.5, 10.3])
 def test_no_divergence_of_a_sample_is_rounded_away(order: float) -> None:
     """dp-accounting's is 0, or has no right digit, where the logarithm is below 1e-15."""
@@ -565,6 +565,11 @@ def test_no_divergence_of_a_sample_is_rounded_away(order: float) -> None:
         assert 0.999 * least < found < 2 * least
 
 
+def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
+    assert 0 <= epsilon_spent(**SPENT | {"sample_rate": 2.0**-1022}) < 1e-9
+
+
+@pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: FloatSums(stddev=0.0), dpnoise.ParameterError, r"stddev must be from 2\*\*-80 to 2\*\*80, got 0.0"),

@@ -513,8 +513,8 @@ def _unlogged() -> Iterator[None]:
     """Drop what dp-accounting logs in this thread meanwhile: its warnings concern bounds that are not used."""
     thread, logger = get_ident(), logging.getLogger("absl")
 
-    def of_others(record: logging.LogRecord) -> bool:
-        return record.thread != thread
+    def of_others(_: logging.LogRecord) -> bool:
+        return get_ident() != thread  # a record need not say it
 
     logger.addFilter(of_others)
     try:
