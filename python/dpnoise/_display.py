@@ -259,7 +259,9 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def progress(
-    task: str, total: int | None, unit: Literal["rows", "bytes", "releases", "blocks", "subsets"] = "rows"
+    task: str,
+    total: int | None,
+    unit: Literal["rows", "bytes", "releases", "blocks", "subsets", "distributions"] = "rows",
 ) -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr, if that is a terminal; yields a function that advances it by a number of units.
 
