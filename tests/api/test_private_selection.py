@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import re
 import signal
 import traceback
 import warnings
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -290,3 +292,9 @@ def test_what_has_no_epsilon_says_what_to_do():
         with pytest.raises(ParameterError, match=r"for 'pld', .*: Accountant\(method='rdp'\) takes it$"):
             Accountant().compose(selection)
         assert Accountant(method="rdp").compose(selection).epsilon(1e-5) < 60
+
+
+def test_the_noise_of_the_guide_is_for_its_largest_factor():
+    text = (Path(__file__).parents[2] / "docs/guide/private_tuning.md").read_text(encoding="utf-8")
+    factors = re.findall(r"\(\d+, ([\d.]+)\)", text.partition("candidates = [")[2].partition("]")[0])
+    assert max(map(float, factors)) <= float(re.search(r"sensitivity=([\d.]+)", text)[1])
