@@ -298,3 +298,10 @@ def test_the_noise_of_the_guide_is_for_its_largest_factor():
     text = (Path(__file__).parents[2] / "docs/guide/private_tuning.md").read_text(encoding="utf-8")
     factors = re.findall(r"\(\d+, ([\d.]+)\)", text.partition("candidates = [")[2].partition("]")[0])
     assert max(map(float, factors)) <= float(re.search(r"sensitivity=([\d.]+)", text)[1])
+
+
+@pytest.mark.parametrize("stopping", ["logarithmic", "geometric"])
+def test_a_smaller_limit_costs_a_little_more(stopping):
+    for cost in (PrivacyCost(0.5), PrivacyCost(2.0), ZcdpCost(0.05)):
+        limited, default = (RandomStoppingLoss(cost, 10, stopping, most).rho for most in (100, None))
+        assert default < limited < 1.015 * default
