@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import fields
+from decimal import ROUND_FLOOR, Decimal
 from html import escape
 from importlib import import_module
 from numbers import Number, Rational, Real
@@ -287,3 +288,8 @@ def progress(
             yield lambda units: bar.advance(identifier, units)
     finally:
         console.show_cursor()  # an interrupt can come between hiding the cursor and the block
+
+
+def floored(bound: float, decimals: int = 4) -> str:
+    """Write a lower bound with a few decimals, rounded down: what is above it was not shown."""
+    return f"{Decimal(bound).quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR)}"

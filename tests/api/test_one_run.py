@@ -211,6 +211,14 @@ def test_reports_that_speak_for_neither_value_are_no_guesses() -> None:
     assert (nothing.guesses, nothing.epsilon, nothing.ceiling) == (0, 0.0, 0.0)
 
 
+def test_the_text_shows_no_more_than_the_bound() -> None:
+    report = audit.OneRun(0.99996, 0.0, 0.95, 1000, 200, 150, 4.18986)
+    assert str(report).splitlines() == [
+        "epsilon is at least 0.9999 at delta = 0, with a confidence of 95 %",
+        "150 of 200 guesses about 1,000 canaries were right; 4.1898 is the most that so many guesses can show",
+    ]
+
+
 def never(gradients: Any) -> Any:
     raise AssertionError("nothing may be released")
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._display import progress
+from dpnoise._display import floored, progress
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real
 from dpnoise._types import Integer, Number
@@ -80,7 +80,7 @@ class EpsilonLowerBound(Report):
         """Summarise the result in a few lines."""
         such = f", for example {self.example}" if self.example is not None else ""
         return (
-            f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
+            f"epsilon is at least {floored(self.epsilon)} at delta = {self.delta:g}, with a confidence of "
             f"{percent(self.level)} %\n"
             f"event: {self.event}{such}\n"
             f"it occurred {self.hits:,} times for x and {self.hits_prime:,} times for x_prime, "
@@ -95,7 +95,7 @@ class EpsilonLowerBound(Report):
         axes.set_xticks(ticks - 0.5, [f"{self.edges[tick]:.3g}" for tick in ticks])
         axes.set_xlabel(f"event: {self.event}", parse_math=False)
         axes.set_ylabel("share of the outcomes")
-        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({percent(self.level)} %)")
+        axes.set_title(f"epsilon >= {floored(self.epsilon, 3)} at delta = {self.delta:g} ({percent(self.level)} %)")
         axes.legend(frameon=False)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of, reals_of
-from dpnoise._display import progress
+from dpnoise._display import floored, progress
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import integer, real
 from dpnoise._types import Integer, Number, Values
@@ -61,10 +61,10 @@ class OneRun(Report):
     def __str__(self) -> str:
         """Summarise the result in two lines."""
         return (
-            f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
+            f"epsilon is at least {floored(self.epsilon)} at delta = {self.delta:g}, with a confidence of "
             f"{percent(self.level)} %\n"
             f"{self.right:,} of {self.guesses:,} guesses about {self.canaries:,} canaries were right; "
-            f"{self.ceiling:.4f} is the most that so many guesses can show"
+            f"{floored(self.ceiling)} is the most that so many guesses can show"
         )
 
     def _draw(self, axes: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpnoise._display import caption_of, html_table
+from dpnoise._display import caption_of, floored, html_table
 from dpnoise._types import Integer, Number
 from dpnoise.audit._cases import CASES
 from dpnoise.audit._check import Check, claim_of, held_against
@@ -49,7 +49,7 @@ class SelfAudit(Report):
     def __str__(self) -> str:
         """List the claim and the bound of each mechanism."""
         rows = [
-            f"{name}: {check.claimed_epsilon:.4f} claimed, {check.bound.epsilon:.4f} shown at least"
+            f"{name}: {check.claimed_epsilon:.4f} claimed, {floored(check.bound.epsilon)} shown at least"
             + (", REFUTED" if check.refuted else "")
             for name, check in zip(self.names, self.checks, strict=True)
         ]

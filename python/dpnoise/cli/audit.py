@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dpnoise import plots
+from dpnoise._display import floored
 from dpnoise.audit import SelfAudit, self_audit
 from dpnoise.cli.console import check_target, complain, message_of, print_table, say, suffix_of, to_json
 from dpnoise.cli.delivery import OutputError, deliver
@@ -87,7 +88,7 @@ def _print_summary(report: SelfAudit) -> None:
                 row["mechanism"],
                 f"{row['claimed_epsilon']:.4f}",
                 f"{row['delta']:g}",
-                f"{row['epsilon_lower_bound']:.4f}",
+                floored(row["epsilon_lower_bound"]),
                 f"{row['seconds']:.1f}",
                 "REFUTED" if row["refuted"] else "not refuted",
             )
