@@ -352,8 +352,9 @@ BAD_COSTS = [
     ("delta", math.nan, ValueError, "delta must be between 0 and 1"),
     ("method", "moments", ValueError, 'method must be "pld" or "rdp", got \'moments\''),
     ("epsilon", 0.0, ValueError, "epsilon must be positive and finite, got 0.0"),
-    ("epsilon", math.inf, ValueError, "epsilon must be"),
-    ("epsilon", -1.0, ValueError, "epsilon must be"),
+    ("epsilon", math.inf, ValueError, "epsilon must be positive and finite, got inf"),
+    ("epsilon", -1.0, ValueError, "epsilon must be positive and finite, got -1.0"),
+    ("epsilon", math.nan, ValueError, "epsilon must be positive and finite, got nan"),
 ]
 
 

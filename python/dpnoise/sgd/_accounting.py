@@ -12,7 +12,7 @@ from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, checked_delta, integer, real_down, real_up
 from dpnoise._types import Integer, Number
-from dpnoise.accounting import Accountant, PrivacyCost
+from dpnoise.accounting import Accountant
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
 Method = Literal["pld", "rdp"]
@@ -111,8 +111,8 @@ def noise_multiplier_for(
     >>> round(noise_multiplier_for(epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=1000), 2)
     0.96
     """
-    goal = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
-    if not goal:
+    goal = real_down(epsilon, "epsilon")
+    if not 0 < goal < math.inf:
         raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
     parameters = _checked(sample_rate, steps, delta, method)
 
