@@ -54,8 +54,9 @@ def release(
             metavar="QUESTION",
             autocompletion=_names,
             help=f"What to ask: {', '.join(NAMES)}. It may say all at once, as count:age, mean:age:0,100, "
-            "quantiles:age:0,100:.1,.5,.9, histogram:age:0,18,65,inf or histogram:city:Rome,Oslo; --query count alone "
-            "counts rows. Give it again for several answers that are paid together.",
+            "quantiles:age:0,100:.1,.5,.9, histogram:age:0,18,65,inf or histogram:city:Rome,Oslo; --query count "
+            "without a column counts rows, beside other questions or with --by or --person. Give it again for several "
+            "answers that are paid together.",
         ),
     ],
     epsilon: Annotated[
