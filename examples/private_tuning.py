@@ -57,6 +57,7 @@ def main() -> None:
     """Search in both ways, and print how well the chosen weights predict others."""
     features, is_high, _ = datasets.adult_incomes()
     features = np.column_stack([np.ones(len(features)), features])
+    # Every fifth row plays public data, by which anybody may judge the weights: no claim is about it.
     is_test = np.arange(len(features)) % 5 == 0
     # A coin for each person: the place of a row would depend on who else is there.
     is_scored = dpnoise.samplers.bernoulli(0.5, size=len(features)) & ~is_test
