@@ -66,8 +66,8 @@ def main() -> None:
     each = dpnoise.PrivacyCost(EPSILON / RUNS, DELTA / RUNS, "add/remove")
     _, naive = max((run(train, score, each) for _ in range(RUNS)), key=lambda scored: scored[0])
 
-    cost = dpnoise.PrivacyCost(0.51, DELTA / 10.1, "add/remove")
-    selection = dpnoise.PrivateSelection(run_cost=cost, mean=RUNS, most=100)
+    cost = dpnoise.PrivacyCost(0.166, DELTA / 10.1, "add/remove")
+    selection = dpnoise.PrivateSelection(run_cost=cost, mean=RUNS, stopping="poisson")
     _, chosen = selection.release(partial(run, train, score, cost))
 
     for name, found, of_run, paid in (
@@ -76,7 +76,7 @@ def main() -> None:
     ):
         print(
             f"{name}: accuracy {accuracy(found.weights, *test):.4f}, clip norm and learning rate {found.candidate}, "
-            f"epsilon {of_run.epsilon:.2f} for a run, {paid:.4f} for all"
+            f"epsilon {of_run.epsilon:.3f} for a run, {paid:.4f} for all"
         )
     print(datasets.ADULT_ATTRIBUTION)
 
