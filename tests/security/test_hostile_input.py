@@ -305,7 +305,7 @@ def test_a_reader_of_any_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     finds(SPECIFICATIONS, read_specification, UnicodeEncodeError)
 
 
-def test_a_state_of_any_domain_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_state_of_any_domain_is_found(imported: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(local.Protocol, "_meant", lambda self, domain: self._of(self._native, domain))
     finds(DOCUMENTS, lambda document: read_state(tmp_path, document), (TypeError, AttributeError))
 
