@@ -139,7 +139,7 @@ class PrivacyLoss(ABC):
             When `repeated` made this loss: a run accounts for its sampling already.
         """
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
-        return ApproximateLoss(cost.epsilon, cost.delta, real_up(sample_rate, "sample_rate"))
+        return ApproximateLoss(cost.epsilon, cost.delta, real_up(sample_rate, "sample_rate"), self.person)
 
     def repeated(self, count: Integer) -> PrivacyLoss:
         """Bound the loss of a run of releases, as one release.
@@ -389,8 +389,8 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
     def divergence(self, order: Number) -> float:
         # For a sample it is the divergence of Mironov, Talwar and Zhang (2019), section 3.3: a finite sum for whole
-        # orders; for others, and those above 2**10, dp-accounting computes it,
-        # unless its rounding errors, above 1e-15, matter: a divergence is at most that of a larger order.
+        # orders; for others, and those above 2**10, dp-accounting computes it, unless its rounding errors, above 1e-15,
+        # matter: a divergence is at most that of a larger order.
         order, variance = order_of(order), Fraction(self.sigma) ** 2
         all_data = upward(Fraction(order) * Fraction(self.sensitivity) ** 2 / variance / 2)
         if self.sample_rate == 1:

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import at_least, check_word, checked_delta, integer, real, real_up
+from dpnoise._numbers import at_least, check_word, checked_delta, integer, real
 from dpnoise._types import Integer, Number
 from dpnoise.accounting._accountant import Accountant
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon
@@ -178,8 +178,7 @@ class RandomStoppingLoss(PrivacyLoss):
                 f'sample_rate must be 1 for runs under "substitute" and for runs without an epsilon, got '
                 f"{sample_rate!r} for {self!r}"
             )
-        amplified = super().sampled(sample_rate)
-        return ApproximateLoss(amplified.epsilon, amplified.delta, real_up(sample_rate, "sample_rate"), self.person)
+        return super().sampled(sample_rate)
 
     def divergence(self, order: Number) -> float:
         # A divergence is at most that of any larger order.
