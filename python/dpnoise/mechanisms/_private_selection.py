@@ -225,8 +225,7 @@ class PrivateSelection(Mechanism):
             coins = bernoulli(0.5, size=bits, rng=rng)
             if (drawn := int.from_bytes(np.packbits(coins).tobytes(), "big") >> -bits % 8) < total:
                 break
-        counts = [True, *(drawn >= below for below in accumulate(weights))]
-        counts.pop()
+        counts = [drawn >= below for below in accumulate(weights[:-1], initial=0)]
         return iter(counts if self._padded else [one for one in counts if one])
 
     def _taken(self, run: Any) -> Any:
