@@ -200,12 +200,10 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
         return self._snap(Laplace.randomise(self, exact if math.isnan(exact) else self._between_bounds(exact)))
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        snap: Any = partial(_randomise_of_host, self)
+        snap: Any = partial(_randomise_of_host, self)  # which draws nothing
         if self.sensitivity != 0:
-            snap, values = (
-                self._snap,
-                Laplace._randomise_array(self, np.clip(as_floats(values), self.lower, self.upper)),
-            )
+            snap = self._snap
+            values = Laplace._randomise_array(self, np.clip(as_floats(values), self.lower, self.upper))
         # Python's floats, since NumPy's warn of what becomes of a value.
         return np.array([snap(value) for value in values.ravel().tolist()], np.float64).reshape(values.shape)
 
