@@ -1,6 +1,7 @@
 """Draw the pictures of the guide: python examples/guide_pictures.py docs/guide (the default is this folder).
 
-The histogram and the means are of one random run; the other pictures are computed from formulas.
+The histogram and the means are of one random run, and the errors of protocols of a hundred; the other pictures are
+computed from formulas.
 """
 
 import sys
@@ -39,24 +40,12 @@ def local_and_central_errors(path: Path) -> None:
 
 
 def errors_of_protocols(path: Path) -> None:
-    """Draw the error of the count of a rare one of 100 values among a million people, by epsilon."""
-    kinds = (
-        local.GeneralizedRandomizedResponse,
-        local.SymmetricUnaryEncoding,
-        local.OptimizedUnaryEncoding,
-        local.LocalHashing,
-        local.HadamardResponse,
-        local.ProjectiveGeometryResponse,
-        local.SubsetSelection,
-    )
-    epsilons = np.linspace(0.5, 5.0, 19)
-    with _curves.picture(path) as axes:
-        for kind, style in zip(kinds, ("-", "-", "-", "--", "-", "-.", ":"), strict=True):
-            errors = [kind(k=100, epsilon=float(epsilon)).variance(n=10**6, frequency=0) ** 0.5 for epsilon in epsilons]
-            axes.plot(epsilons, errors, style, linewidth=2, label=kind.__name__)
-        axes.set(yscale="log", xlabel="epsilon", ylabel="standard deviation, people")
-        axes.grid(color="#dddddd")
-        axes.legend(frameon=False)
+    """Draw the errors of the counts of 15 occupations, measured in 100 collections each, by epsilon."""
+    occupations, _ = datasets.adult_occupations()
+    protocols = ["grr", "sue", "oue", "lh", "hr", "pgr", "ss", "the", "she"]
+    comparison = local.compare(protocols, [0.5, 1, 1.5, 2, 3, 4, 5], occupations)
+    with _curves.picture(path, height=6.5) as axes:
+        comparison.plot(ax=axes)
 
 
 def composition(path: Path) -> None:

@@ -32,7 +32,6 @@ def test_code_of_the_page_prints_what_it_shows(page, tmp_path, monkeypatch):
 
 
 LONG = {
-    "compare_protocols.py",
     "correlated_noise.py",
     "dp_sgd_adult.py",
     "guide_pictures.py",

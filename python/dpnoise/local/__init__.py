@@ -32,6 +32,7 @@ from dpnoise.local._categories import (
     RandomizedResponse,
     SubsetSelection,
 )
+from dpnoise.local._compare import Compared, Comparison, compare
 from dpnoise.local._estimate import CountEstimate, Estimate, Post
 from dpnoise.local._families import FAMILIES, Family, Parameter
 from dpnoise.local._frequency import FrequencyProtocol
@@ -84,6 +85,8 @@ __all__ = [
     "AttributesProtocol",
     "Candidate",
     "ClientMemo",
+    "Compared",
+    "Comparison",
     "CountEstimate",
     "CountMeanSketch",
     "DBitFlip",
@@ -135,6 +138,7 @@ __all__ = [
     "ThresholdEstimate",
     "ThresholdHistogramEncoding",
     "UnaryEncoding",
+    "compare",
     "open_reports",
     "plan",
     "plan_attributes",
