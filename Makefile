@@ -34,7 +34,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: prove miri instructions fuzz docs wheel crate clean check-tools test-cli test-tools test-long
+.PHONY: prove miri instructions fuzz docs paper wheel crate clean check-tools test-cli test-tools test-long
 .PHONY: bench-oracles notebooks figures release-check everything check-python outputs
 .PHONY: test-integrations test-all-integrations build-clients test-clients ffi header web
 
@@ -170,8 +170,11 @@ instructions: | check-tools ## compare instructions per sample with tools/instru
 fuzz: | check-tools ## fuzz the C interface and what reads bytes in Rust, for SECONDS=60 seconds each, after planted faults (Linux, C++ compiler)
 	$(PYTHON) clients/c/fuzz/fuzz.py $(SECONDS)
 
-docs: web $(VENV)/.docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
+docs: web $(VENV)/.group-docs ## build the documentation site in site/, warnings as errors (with binaryen also the playground)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+paper: $(VENV)/.native $(VENV)/.group-paper ## check the paper about dpnoise, and build it in dist/paper.pdf
+	$(BIN)/python docs/site/paper.py dist/paper.pdf
 
 outputs: $(VENV)/.native $(VENV)/.extra-test-engines ## run the code of the pages, and show what it prints (needs Java 17)
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python docs/site/page_outputs.py
@@ -234,7 +237,7 @@ $(VENV)/.extra-%: pyproject.toml | $(VENV)/.native
 	@touch $@
 
 # The site is built from sources alone, so this neither compiles nor installs dpnoise.
-$(VENV)/.docs: pyproject.toml | $(BIN)/uv
-	$(INSTALL) $(BIN)/python --group docs
+$(VENV)/.group-%: pyproject.toml | $(BIN)/uv
+	$(INSTALL) $(BIN)/python --group $*
 	@touch $@
 

@@ -44,7 +44,7 @@ LAYOUT = [
     ("examples", r"(docs/)?examples/.*"),
     ("core", r"rust/(kernels|core|python)/.*|python/dpnoise/.*|docs/(guide|proofs|reference|tutorial)/.*|docs/\w+\.md"),
     ("core", r"tests/(api|interchange|security|statistical|tables|vectors)/.*|tests/\w+\.py"),
-    ("the project", r"[^/]+|\.(ci|github)/.*|tests/structure/.*"),
+    ("the project", r"[^/]+|\.(ci|github)/.*|tests/structure/.*|docs/paper/.*"),
     ("UNCLASSIFIED", r".*"),
 ]
 
