@@ -262,7 +262,9 @@ def silent() -> Iterator[None]:
 def progress(
     task: str,
     total: int | None,
-    unit: Literal["rows", "bytes", "releases", "blocks", "subsets", "distributions", "collections"] = "rows",
+    unit: Literal[
+        "rows", "bytes", "releases", "blocks", "subsets", "distributions", "collections", "protocols"
+    ] = "rows",
 ) -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr, if that is a terminal; yields a function that advances it by a number of units.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import Final, cast, overload
 
-from dpnoise._display import Column, Tabular
+from dpnoise._display import Column, Tabular, progress
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import fraction_of, real_down
 from dpnoise._types import Integer, Number
@@ -164,7 +164,10 @@ def plan(n: Integer, k: Integer, epsilon: Number, *, shuffled_delta: Number | No
         shuffled_delta = real_down(shuffled_delta, "shuffled_delta")
         if not 0 < shuffled_delta < 1:
             raise ParameterError(f"shuffled_delta must be between 0 and 1, both excluded, got {shuffled_delta!r}")
-        candidates = [_shuffled(candidate, n, shuffled_delta) for candidate in candidates]
+        with progress("shuffling", len(candidates), "protocols") as advance:
+            for i, candidate in enumerate(candidates):
+                candidates[i] = _shuffled(candidate, n, shuffled_delta)
+                advance(1)
     return Plan(tuple(candidates), int(n), int(k), float(epsilon), shuffled_delta)
 
 
