@@ -15,7 +15,7 @@ fi
 
 # The soname changes with the interface, and the name of the file with the release.
 abi=$(sed -n 's/^pub const DPNOISE_ABI_VERSION: u32 = \([0-9]*\);$/\1/p' clients/c/src/lib.rs)
-version=$(sed -n 's/^version *= *"\([0-9.]*\)".*/\1/p' Cargo.toml)
+version=$(sed -n 's/^version *= *"\([^"]*\)".*/\1/p' Cargo.toml)
 cargo rustc --release --package dpnoise-ffi --lib --locked --no-default-features --features "$features" -- \
     -C link-arg="-Wl,-soname,libdpnoise.so.$abi"
 

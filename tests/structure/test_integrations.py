@@ -17,7 +17,6 @@ PACKAGES = {folder: f"dpnoise_{folder.name}" for folder in FOLDERS}
 INDEX = (ROOT / "docs/integrations/index.md").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 CARGO = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
-VERSION = re.findall(r'(?m)^version = "(.+)"', CARGO)[0]
 of_each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 of_each_host = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 
@@ -31,12 +30,12 @@ def lacks(folder: Path) -> set[str]:
     patterns = [f"{source}/__init__.py", f"{source}/py.typed", "Makefile", "README.md", "bench_*.py", "record.json"]
     patterns += ["tests/test_distributions.py", "tests/test_[!d]*.py"]
     found = {pattern for pattern in patterns if not list(folder.glob(pattern))}
-    given, next_version = project(folder), f"0.{int(VERSION.split('.')[1]) + 1}"
+    given = project(folder)
     expected = {
         "include ../integration.mk": "Makefile" in found
         or (folder / "Makefile").read_text(encoding="utf-8").endswith("include ../integration.mk\n"),
         f'name = "dpnoise-{folder.name}"': given["project"]["name"] == f"dpnoise-{folder.name}",
-        (pin := f"dpnoise>={VERSION}rc1,<{next_version}"): pin in given["project"]["dependencies"],
+        "dpnoise>=": any(one.startswith("dpnoise>=") for one in given["project"]["dependencies"]),
         "groups test and bench": {"test", "bench"} <= given["dependency-groups"].keys(),
     }
     return found | {name for name, is_there in expected.items() if not is_there}

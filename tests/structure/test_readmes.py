@@ -79,11 +79,12 @@ def is_parsed(words):
 
 def is_installed(words):
     """Say whether the packages are there: that of the root with some of its extras, and those of integrations."""
-    what = [re.fullmatch(r"\.(?:\[([\w,-]+)\]|/(integrations/\w+))?", word) for word in words[1:]]
+    form = r"(?:\.|dpnoise)(?:\[([\w,-]+)\]|(?:/integrations/|-)(\w+))?(?:==[\w.]+)?"  # of a checkout, and of an index
+    what = [re.fullmatch(form, word) for word in words[1:]]
     return words[0] == "install" and all(
         found
         and all(f"\n{extra} = [" in text("pyproject.toml") for extra in (found[1] or "").split(",") if extra)
-        and (not found[2] or (ROOT / found[2] / "pyproject.toml").exists())
+        and (not found[2] or (ROOT / "integrations" / found[2] / "pyproject.toml").exists())
         for found in what
     )
 
@@ -131,6 +132,7 @@ def test_every_command_exists(name):
         "```sh\nrm -r everything\n```\n",
         "`pip install '.[cli,wrong]'`",
         "`pip install . ./integrations/wrong`",
+        "`pip install dpnoise-wrong`",
         "`cargo build --release --package dpnoise-wrong`",
         "`go get github.com/dpnoise/wrong`",
     ],
@@ -146,24 +148,53 @@ def test_the_commands_are_found():
 # --- dependencies and links ------------------------------------------------------------------------------------------
 
 
-OF_CRATES = [str(Path(name).with_name("README.md")) for name in files("integrations/*/Cargo.toml")]
+@pytest.mark.parametrize("manifest", ["rust/core/Cargo.toml", *files("integrations/*/Cargo.toml")])
+def test_a_crate_begins_with_its_dependency(manifest):
+    _, _, code = text(Path(manifest).with_name("README.md")).partition("\n```")
+    [crate] = re.findall(r'(?m)^name = "(dpnoise-.*)"', text(manifest))
+    assert code.startswith(f"toml\n[dependencies]\n{crate} = ")
 
 
-@pytest.mark.parametrize("name", files("rust/*/README.md") + OF_CRATES)
-def test_a_crate_begins_with_its_dependency(name):
-    _, begin, code = text(name).partition("\n```")
-    [(crate, version)] = re.findall(r'^([\w-]+) = "([\d.]+)"', code.partition("\n```")[0], re.MULTILINE)
-    assert begin
-    assert code.startswith("toml\n[dependencies]\n")
-    assert re.search(rf'(?m)^{crate} = {{ path = "[\w/]+", version = "{version}\.', text("Cargo.toml"))
+OURS = r"https://(?:github\.com/dpnoise/dpnoise/(?:blob|tree|raw)|raw\.githubusercontent\.com/dpnoise/dpnoise)/[^/]+/"
+"""How a link to a file begins on a page that an index shows."""
+SITE = "https://dpnoise.github.io/dpnoise/"
+
+
+def dead_links(page, folder):
+    """Return the links of a page to files of ours that do not exist, relative or absolute."""
+    linked = ["".join(found) for found in re.findall(r"\]\(([^)#]+)[^)]*\)|src(?:set)?=\"(.*?)\"", page)]
+    linked += [f"/{path}" for path in re.findall(r"`((?:docs|proofs|scripts|tools)/[\w/.]+)`", page)]
+    dead = []
+    for target in linked:
+        if target.startswith(SITE):
+            place = target.removeprefix(SITE).strip("/")
+            found = any(
+                (ROOT / f"{path}.md").exists() for path in (f"docs/{place}", f"docs/{place}/index", f"{place}/README")
+            )
+        else:
+            path = re.sub(OURS, "/", target)
+            found = path.startswith("https://") or (ROOT / (path[1:] if path[0] == "/" else folder / path)).exists()
+        dead += [] if found else [target]
+    return dead
 
 
 @pytest.mark.parametrize("name", [*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
 def test_linked_files_exist(name):
-    linked = ["".join(found) for found in re.findall(r"\]\(([^)#]+)[^)]*\)|src(?:set)?=\"(.*?)\"", text(name))]
-    paths = [(ROOT / name).parent / target for target in linked if not target.startswith("https://")]
-    paths += [ROOT / path for path in re.findall(r"`((?:docs|proofs|scripts|tools)/[\w/.]+)`", text(name))]
-    assert [path for path in paths if not path.exists()] == []
+    assert dead_links(text(name), Path(name).parent) == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[a](b.md#c)",
+        "`docs/b.md`",
+        "[a](https://github.com/dpnoise/dpnoise/blob/main/b.md#c)",
+        '<img src="https://raw.githubusercontent.com/dpnoise/dpnoise/v1.0.0-rc.1/docs/b.svg">',
+        f"[a]({SITE}guide/b/)",
+    ],
+)
+def test_a_dead_link_is_noticed(link):
+    assert len(dead_links(f"[r](../README.md), [s]({SITE}), [t]({SITE}guide/tables/#d), {link}", Path("docs"))) == 1
 
 
 # --- the front page --------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A small collector: devices post messages, and files appear that ``dpnoise estimate --messages`` counts.
 
-    pip install dpnoise waitress; python collector.py inbox week-48.json week-49.json --origin https://survey.example
+    pip install . waitress; python collector.py inbox week-48.json week-49.json --origin https://survey.example
 
 GET /specification gives the last file as it is. POST /message takes one message, POST /messages several of one
 specification, each behind its length in 4 bytes. ``Upload-Token``, 32 random hexadecimal digits, stays the same when a
