@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy
@@ -77,6 +78,10 @@ for name in {names}:
     __import__(name)
 """
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stderr
+
+
+def test_the_version_is_that_of_the_metadata():
+    assert dpnoise.__version__ == version("dpnoise")
 
 
 def test_only_the_command_line_needs_an_extra_to_be_imported():

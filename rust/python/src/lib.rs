@@ -46,7 +46,9 @@ mod stability;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    // By PEP 440, as in the metadata of the distribution.
+    let version = env!("CARGO_PKG_VERSION").replace("-dev.", ".dev").replace("-rc.", "rc");
+    module.add("__version__", version)?;
     hazmat::register(module)?;
     samplers::register(module)?;
     keyed::register(module)?;
