@@ -21,7 +21,7 @@ def show(experiment: Callable[[int], Shares], sizes: Sequence[int], what: str, r
     """Repeat an experiment for each size, print the average shares as Markdown, and draw them if asked to."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--repetitions", type=int, default=repetitions, help="how often the experiment is repeated")
-    parser.add_argument("--plot", help="where to write a picture, which needs dpnoise[plot]")
+    parser.add_argument("--plot", help="where to write a picture, which needs matplotlib")
     options = parser.parse_args()
 
     found = [[experiment(n) for _ in range(options.repetitions)] for n in sizes]

@@ -1,6 +1,6 @@
 """Release which features a lasso selects, by the votes of blocks for each one and for the whole set.
 
-Run it with ``python examples/lasso_features.py``; it needs ``dpnoise[examples]`` and prints Markdown. ``--help`` says
+Run it with ``python examples/lasso_features.py``; it needs the extra ``examples`` and prints Markdown. ``--help`` says
 how to draw it.
 """
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._decimals import double_of, doubles_of_arrow, doubles_of_polars
-from dpnoise._errors import Error, ParameterError
+from dpnoise._errors import Error, ParameterError, require
 from dpnoise._types import ArrowArray, ArrowStream, Missing
 
 Made = TypeVar("Made")
@@ -437,11 +437,9 @@ def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
 
 def require_pyarrow() -> Any:
     """Import pyarrow, or say what to install."""
-    try:
-        import pyarrow
-        import pyarrow.compute
-    except ModuleNotFoundError as error:
-        raise ImportError("Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'") from error
+    require("pyarrow", "arrow", "Arrow data and Parquet files need")
+    import pyarrow.compute
+
     return pyarrow
 
 

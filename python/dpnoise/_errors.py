@@ -99,9 +99,31 @@ def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable
     return __getattr__, __dir__
 
 
-def require(package: str, extra: str) -> Any:
-    """Import a package, or raise an ImportError that names the extra to install."""
+def require(module: str, extra: str, needs: str = "this needs") -> Any:
+    """Import a module, or raise an ImportError that says how to install what an extra brings."""
     try:
-        return import_module(package)
+        return import_module(module)
     except ModuleNotFoundError as error:
-        raise ImportError(f"this needs {package}: pip install 'dpnoise[{extra}]'") from error
+        raise ImportError(f"{needs} {module}: {install_command(module, extra)}") from error
+
+
+def install_command(module: str, extra: str) -> str:
+    """Return the command that installs what an extra brings, or a module of it where dpnoise has no metadata.
+
+    It does not name dpnoise, which an index may lack, or have in another version.
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        requirements = [line.partition(";") for line in requires("dpnoise") or ()]
+    except PackageNotFoundError:
+        requirements = []
+
+    def brought(extra: str) -> list[str]:
+        of_extra = [what.strip() for what, _, marker in requirements if marker.split() == ["extra", "==", repr(extra)]]
+        nested = [name for what in of_extra if what[:8] == "dpnoise[" for name in what[8:-1].split(",")]
+        own = [what for what in of_extra if what[:8] != "dpnoise["]
+        return [what for name in nested for what in brought(name)] + own
+
+    packages = brought(extra) or [module.partition(".")[0].replace("_", "-")]
+    return f"pip install {' '.join(map(repr, packages))}"

@@ -1,4 +1,4 @@
-"""Charts. They need matplotlib, which ``pip install 'dpnoise[plot]'`` brings."""
+"""Charts. They need matplotlib, which the extra ``plot`` brings."""
 
 import io
 import math
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _calls
 from dpnoise._display import escaped, one_line
-from dpnoise._errors import ParameterError
+from dpnoise._errors import ParameterError, require
 from dpnoise._files import atomic_write, checked_path
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ _TEXT: Final[dict[str, Any]] = {"color": _INK, "parse_math": False}
 
 def require_matplotlib() -> None:
     """Raise an ImportError that says what to install, if matplotlib is not."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ImportError("a chart needs matplotlib: pip install 'dpnoise[plot]'") from error
+    require("matplotlib", "plot", "a chart needs")
 
 
 @contextmanager

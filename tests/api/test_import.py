@@ -2,16 +2,18 @@
 
 import ast
 import os
+import shlex
 import subprocess
 import sys
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 from pathlib import Path
 
 import numpy
 import pytest
 
 import dpnoise
+from dpnoise._errors import install_command
 
 PACKAGE = Path(dpnoise.__file__).parent
 LIGHT = {"dpnoise", "dpnoise._errors", "dpnoise._native"}
@@ -82,6 +84,23 @@ for name in {names}:
 
 def test_the_version_is_that_of_the_metadata():
     assert dpnoise.__version__ == version("dpnoise")
+
+
+@pytest.mark.parametrize("extra", metadata("dpnoise").get_all("Provides-Extra"))
+def test_what_an_extra_brings_can_be_installed(extra):
+    pip, install, *packages = shlex.split(install_command("package.part", extra))
+    assert (pip, install) == ("pip", "install")
+    assert packages
+    assert not any(package.startswith("dpnoise") for package in packages)
+
+
+def test_without_metadata_the_package_is_named(tmp_path):
+    (tmp_path / "dpnoise").symlink_to(PACKAGE)
+    program = "from dpnoise._errors import require\nrequire('absent_package.part', 'cli')"
+    command = [sys.executable, "-S", "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    error = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False).stderr
+    assert "ImportError: this needs absent_package.part: pip install 'absent-package'\n" in error
 
 
 def test_only_the_command_line_needs_an_extra_to_be_imported():

@@ -232,6 +232,12 @@ def test_nothing_is_found_where_nothing_is() -> None:
     assert (none.candidates, none.significant.shape, none.n) == ([], (0,), 4500)
 
 
-def test_scipy_is_asked_for_by_the_name_of_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    refuses(ImportError, "pip install 'dpnoise[decode]'", RAPPOR.estimate, collected(10), ["plum"])
+    refuses(
+        ImportError,
+        "decoding RAPPOR needs scipy.sparse: pip install 'scipy>=1.11'",
+        RAPPOR.estimate,
+        collected(10),
+        ["plum"],
+    )

@@ -22,7 +22,7 @@ TESTS = str(Path(__file__).parents[1])
 
 def skip_without_spark() -> None:
     """Skip the module that calls it, saying why, where Spark cannot run."""
-    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'dpnoise[spark]'")
+    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:

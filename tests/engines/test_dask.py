@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from engines.faults import kill_always, kill_once
 
-pytest.importorskip("dask", reason="Dask is not installed: pip install 'dpnoise[dask]'")
+pytest.importorskip("dask", reason="the extra `dask` is not installed")
 import dask.array
 import dask.bag
 import dask.dataframe

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from dpnoise._errors import install_command
 from dpnoise.cli.starting import answer_signals
 
 __all__ = ["main", "program"]
@@ -35,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise
-        print(f"dpnoise: the command line needs the package {error.name}: pip install 'dpnoise[cli]'", file=sys.stderr)
+        install = install_command(error.name, "cli")
+        print(f"dpnoise: the command line needs the package {error.name}: {install}", file=sys.stderr)
         return 2
     return run(app, arguments)
 

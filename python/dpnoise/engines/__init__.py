@@ -1,8 +1,8 @@
 """Counting reports on many cores or machines: thin adapters from the engines to `dpnoise.local.Accumulator`.
 
 - `dpnoise.engines.multiprocess`: the processes of one machine, with nothing to install.
-- `dpnoise.engines.dask`: ``pip install 'dpnoise[dask]'``
-- `dpnoise.engines.spark`: ``pip install 'dpnoise[spark]'``
+- `dpnoise.engines.dask`: Dask, which the extra ``dask`` brings.
+- `dpnoise.engines.spark`: Spark, which the extra ``spark`` brings.
 
 Each has ``collect``, which counts the parts of the data where they are stored and moves only the states of
 accumulators: 8 bytes for each value, for any number of reports. The result has the same bytes as if one process had

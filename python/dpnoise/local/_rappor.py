@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column
-from dpnoise._errors import ParameterError
+from dpnoise._errors import ParameterError, require
 from dpnoise._types import Integer, Number, Rng, Texts, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -105,7 +105,7 @@ def decode(
     quantile = normal_quantile(level, spread_over(of_all, simultaneous))
     cohorts, width = spec["num_cohorts"], spec["num_bloombits"]
     _check_distinct(set_bits, candidates)
-    sparse = _require_scipy()
+    sparse = require("scipy.sparse", "decode", "decoding RAPPOR needs")
     counters, n, rejected = state.counters()
     by_cohort = counters.reshape(cohorts, 1 + width).astype(np.float64)
     p, q = _both_rounds(spec)
@@ -223,14 +223,6 @@ def _least_squares(
     cohorts = np.count_nonzero(shares[::width])
     between = np.square(by_cohort).sum(axis=1) * cohorts / max(cohorts - 1, 1) - listed_counts
     return counts[:-1], np.sqrt(np.maximum(variances * max(1.0, dispersion), between))
-
-
-def _require_scipy() -> Any:
-    try:
-        import scipy.sparse
-    except ModuleNotFoundError as error:
-        raise ImportError("decoding RAPPOR needs scipy: pip install 'dpnoise[decode]'") from error
-    return scipy.sparse
 
 
 class Rappor(Protocol):

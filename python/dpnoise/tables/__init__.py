@@ -2,7 +2,8 @@
 
 `Table` is a front for `dpnoise.queries`: it takes data frames of any library that Narwhals reads, keeps a bounded
 number of rows of each person, pays once for a whole answer, and gives `Release` objects, which show what was asked,
-what it cost, and how far the noise may be off. It needs Narwhals: ``pip install 'dpnoise[tables]'``.
+what it cost, and how far the noise may be off. It needs Narwhals, which the extra
+``tables`` brings.
 """
 
 from dpnoise import _calls
