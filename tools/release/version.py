@@ -139,7 +139,7 @@ PLACES: list[tuple[list[str], str, Callable[[Version, re.Match[str]], str]]] = [
     (["rust/core/README.md"], r"^dpnoise-core = (.*)$", partial(_crate, "rust/core")),
     (["integrations/prio/README.md"], r"^dpnoise-prio = (.*)$", partial(_crate, "integrations/prio")),
     (
-        READMES,
+        [*READMES, "docs/guide/installation.md"],
         r"//(?:github\.com/dpnoise/dpnoise/(?:blob|tree|raw)|raw\.githubusercontent\.com/dpnoise/dpnoise)/([^/]+)/",
         lambda version, _: "main" if version.state == "dev" else f"v{version.semver}",
     ),
