@@ -135,6 +135,7 @@ PLACES: list[tuple[list[str], str, Callable[[Version, re.Match[str]], str]]] = [
     (["clients/java/pom.xml"], r"^  <version>(.*)</version>", lambda version, _: version.maven),
     (["CITATION.cff"], r"^(version: (.*)(?:\ndate-released: .*)?)$", _cited),
     (["CHANGELOG.md"], r"\A(?:(?!## \[).*\n)*(## \[(.*)\] - (.*))", _dated),
+    (["integrations/*/pyproject.toml"], r'^version = "(.*)"', lambda version, _: version.pep440),
     (["integrations/*/pyproject.toml"], r'"dpnoise(>=.*?)"', lambda version, _: version.bounds),
     (["rust/core/README.md"], r"^dpnoise-core = (.*)$", partial(_crate, "rust/core")),
     (["integrations/prio/README.md"], r"^dpnoise-prio = (.*)$", partial(_crate, "integrations/prio")),
