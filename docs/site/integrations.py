@@ -1,7 +1,8 @@
 """MkDocs hook: each host of an integration has pages, which nothing else names.
 
-Its page in the folder of the integration has links to files of the repository, as on GitHub; here they lead to pages of
-the site. A page of the reference has what its Python module exports, and another one the record of the integration.
+Its page in the folder of the integration has links to files of the repository: relative ones, or, where a package index
+shows the page, too, addresses on GitHub. Here they lead to pages of the site. A page of the reference has what its
+Python module exports, and another one the record of the integration.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ sys.path.append(str(Path(__file__).parents[2]))  # the program mkdocs does not l
 from benches.hosts import CRATES, FOLDER, FOLDERS, HOSTS, Host, project
 
 ROOT = FOLDER.parent
-_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+_LINK = re.compile(
+    r"\]\((https://github\.com/dpnoise/dpnoise/blob/[^/]+/|(?!https?:|#|mailto:))([^)#\s]+)(#[^)\s]*)?\)"
+)
 _PAGES = {host.folder / host.page: f"integrations/{host.name}.md" for host in HOSTS + CRATES}
 _RECORDS = {
     folder / "record.json": f"records/{folder.name}.md" for folder in FOLDERS if (folder / "record.json").exists()
@@ -68,14 +71,14 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
     here = Path(_PAGES[source]).parent
 
     def link(found: re.Match[str]) -> str:
-        target = Path(os.path.normpath(source.parent / found[1]))
+        target = Path(os.path.normpath((ROOT if found[1] else source.parent) / found[2]))
         if not target.exists():
-            raise FileNotFoundError(f"{source.relative_to(ROOT)} links to {found[1]}, which is not there")
+            raise FileNotFoundError(f"{source.relative_to(ROOT)} links to {found[2]}, which is not there")
         if target.is_relative_to(ROOT / "docs"):
             page = str(target.relative_to(ROOT / "docs"))
         else:
             page = {**_PAGES, **_RECORDS}.get(target, "")
         place = os.path.relpath(page, here) if page else f"{config.repo_url}/blob/main/{target.relative_to(ROOT)}"
-        return f"]({place}{found[2] or ''})"
+        return f"]({place}{found[3] or ''})"
 
     return _LINK.sub(link, markdown)
