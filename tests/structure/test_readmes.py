@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from readme_renderer.markdown import render
 
 from benches.libraries import LIBRARIES, library
 from benches.page import RIVALS, front_parts, number
@@ -106,6 +107,9 @@ CHECKS = {
     "npm": lambda words: (
         words == ["install", "./clients/web/dist"] and f"dist={words[1][2:]}\n" in text("clients/web/build.sh")
     ),
+    "uvx": lambda words: (
+        words[0] == "--from" and is_installed(["install", words[1]]) and words[2] == "dpnoise" and is_parsed(words[3:])
+    ),
     # clients/c/tests/test_c.py runs these.
     **dict.fromkeys(("cc", "c++", "pkg-config", "sed"), lambda _: True),
 }
@@ -135,6 +139,8 @@ def test_every_command_exists(name):
         "`pip install dpnoise-wrong`",
         "`cargo build --release --package dpnoise-wrong`",
         "`go get github.com/dpnoise/wrong`",
+        "`uvx --from '.[wrong]' dpnoise demo`",
+        "`uvx --from '.[cli]' dpnoise wrong`",
     ],
 )
 def test_a_wrong_command_is_noticed(page):
@@ -248,3 +254,35 @@ def test_the_figures_are_those_of_the_record():
 def test_a_wrong_figure_is_noticed(right, wrong):
     assert PAGE.count(right) == 1
     assert said(PAGE.replace(right, wrong)) != known()
+
+
+# --- as a package index shows them ------------------------------------------------------------------------------------
+
+
+PUBLISHED = [
+    str(Path(name).with_name("README.md"))
+    for name in ["pyproject.toml", *files("*/*/pyproject.toml"), *files("*/*/Cargo.toml")]
+    if '\nreadme = "README.md"\n' in text(name)
+]
+"""The pages of packages on their indexes."""
+
+
+def lost(page):
+    """List the links that lead nowhere on an index, and the marks that it shows as text."""
+    shown = re.sub(r"<pre\b.*?</pre>|<code\b.*?</code>", "", render(page), flags=re.DOTALL)
+    links = [link for link in re.findall(r'(?:href|src)="(.*?)"', shown) if not link.startswith(("https://", "#"))]
+    return links + re.findall(r"&lt;[!/\w]\S*|```\S*", shown)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_nothing_is_lost_on_an_index(name):
+    page = text(name)
+    assert lost(page) == []
+    assert render(page).count("<img ") == page.count("<img ")
+
+
+def test_what_is_lost_on_an_index_is_noticed():
+    assert {"README.md", "integrations/opacus/README.md", "rust/core/README.md"} < {*PUBLISHED}
+    assert lost(f"{PAGE}\n[here](docs/start.md)\n") == ["docs/start.md"]
+    assert lost(f'{PAGE}\n<img src="docs/demo.svg">\n') == ["docs/demo.svg"]
+    assert lost(f"{PAGE}\n<script>\n") == ["&lt;script&gt;"]
