@@ -1,6 +1,8 @@
 """What the README and the documentation show runs as shown, and so do the examples."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,8 +52,28 @@ def test_the_example_runs(example, tmp_path):
     assert (ADULT_ATTRIBUTION in shown.stdout) == ("adult" in example.read_text(encoding="utf-8"))
 
 
-def test_the_readme_has_code():
-    assert ROOT / "README.md" in PAGES
+def facts(text):
+    """Return the code of a page without its comments, and the numbers of the rest, each as often as it is there."""
+    code = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    numbers = re.findall(r"\d+(?:[.,]\d+)*", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    return [ast.dump(ast.parse(block)) for block in code], sorted(numbers)
+
+
+TRANSLATIONS = [page for page in PAGES if page.suffixes == [".zh", ".md"]]
+
+
+@pytest.mark.parametrize("page", TRANSLATIONS, ids=lambda page: page.name)
+def test_a_translation_has_the_code_and_the_numbers_of_its_original(page):
+    translation, original = (
+        file.read_text(encoding="utf-8") for file in (page, page.with_name(page.name[:-6] + ".md"))
+    )
+    assert facts(translation) == facts(original)
+    for right, wrong in (("32,561", "32,651"), ("\nprint(", "\nprint(0, ")):
+        assert facts(translation.replace(right, wrong, 1)) != facts(original)
+
+
+def test_the_readmes_have_code():
+    assert {ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs/tutorial/adult.zh.md"} <= {*PAGES}
 
 
 def test_a_block_that_raises_is_noticed(tmp_path):

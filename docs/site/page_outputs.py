@@ -1,6 +1,6 @@
 """Show what the Python code of a page prints, below it: run its blocks as one program, and keep their outputs.
 
-    python docs/site/page_outputs.py                   # README.md and all pages whose packages are installed
+    python docs/site/page_outputs.py                   # the READMEs and all pages whose packages are installed
     python docs/site/page_outputs.py docs/index.md ... # these pages
 
 Noise is random, so the tests compare what is kept with a fresh run, numbers masked: `differences`. Where words or lines
@@ -33,7 +33,7 @@ def python_blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, block.start("code")), block["code"]) for block in _BLOCK.finditer(text)]
 
 
-PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
+PAGES = [page for page in [*sorted(ROOT.glob("README*.md")), *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
 
 
 def run_blocks(page: Path) -> list[str]:

@@ -26,7 +26,7 @@ def files(pattern):
 
 
 TOPS = ("clients", "integrations", "python", "rust")
-READMES = ["README.md", *(name for top in TOPS for name in files(f"{top}/**/README.md"))]
+READMES = ["README.md", "README.zh.md", *(name for top in TOPS for name in files(f"{top}/**/README.md"))]
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
@@ -259,12 +259,12 @@ def test_a_wrong_figure_is_noticed(right, wrong):
 # --- as a package index shows them ------------------------------------------------------------------------------------
 
 
-PUBLISHED = [
+PUBLISHED = ["README.zh.md"] + [
     str(Path(name).with_name("README.md"))
     for name in ["pyproject.toml", *files("*/*/pyproject.toml"), *files("*/*/Cargo.toml")]
     if '\nreadme = "README.md"\n' in text(name)
 ]
-"""The pages of packages on their indexes."""
+"""The pages of packages on their indexes, and the Chinese page, for which the same rule holds."""
 
 
 def lost(page):
