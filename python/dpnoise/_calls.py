@@ -155,7 +155,7 @@ def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: dict[st
     twice = [one for one in by_position[: len(given)] if one in named]
     if twice:
         return f"{name} got {_keywords(twice)} by position and by name"
-    needed = [one.name for one in own if one.default is one.empty and one.name not in named]
+    needed = [one.name for one in own if one.default is one.empty and one.name in parameters and one.name not in named]
     return f"{name} needs {_keywords(one for one in needed if one not in by_position[: len(given)])}"
 
 

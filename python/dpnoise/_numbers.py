@@ -193,7 +193,7 @@ def check_text(value: object, name: str) -> None:
 def items_of(given: Any, name: str, what: str) -> list[Any]:
     """Return the items of an iterable; errors that it raises itself pass through."""
     try:
-        items = iter(given)
+        items = iter(None if isinstance(given, str | bytes) else given)  # the items of bytes are numbers
     except TypeError:
         raise TypeError(f"{name} must be an iterable of {what}, got {type(given).__name__}") from None
     return list(items)

@@ -16,6 +16,7 @@ from dpnoise import ParameterError, PrivacyCost
 from dpnoise.accounting import (
     amplify_by_poisson_sampling,
     amplify_by_sampling_without_replacement,
+    amplify_by_shuffling,
     compose_advanced,
     compose_parallel,
     compose_sequential,
@@ -116,14 +117,36 @@ def test_parallel_composition_is_the_largest() -> None:
     assert compose_parallel(costs[:1]) == costs[0]
     for compose in (compose_parallel, compose_sequential):
         wrong: Any = compose
-        with pytest.raises(
-            TypeError, match=r"^costs must be of type PrivacyCost, as `cost` of a mechanism is, got 1\.0$"
-        ):
-            wrong([1.0])
-        with pytest.raises(TypeError, match=r"^costs must be an iterable of PrivacyCost, got float$"):
-            wrong(1.0)
+        message = r"^costs must be of type PrivacyCost, as `cost` of a mechanism is, or an epsilon, got "
+        for given in (["1"], [True], [[0.5]]):
+            with pytest.raises(TypeError, match=message):
+                wrong(given)
+            with pytest.raises(TypeError, match=message):
+                wrong(0.5, *given)
+            with pytest.raises(TypeError, match=message):
+                wrong(given, 0.5)
+        with pytest.raises(TypeError, match=r"^costs must be an iterable of PrivacyCost or epsilons, got NoneType$"):
+            wrong(None)
+        for given in ([-0.5], [math.inf], [math.nan]):
+            with pytest.raises(ParameterError, match=r"^costs must be zero or more and finite, got "):
+                wrong(given)
     with pytest.raises(ParameterError, match="costs must have at least one element, got none"):
         compose_parallel([])
+
+
+def test_numbers_are_epsilons() -> None:
+    tenth = PrivacyCost(0.1)
+    assert compose_sequential(0.1, 0.2) == compose_sequential([0.1, 0.2]) == compose_sequential(tenth, 0.2)
+    assert compose_sequential(0.1, 0.2) == PrivacyCost(0.3)
+    assert compose_sequential(0.1) == compose_sequential(tenth) == compose_sequential(np.float64(0.1)) == tenth
+    assert compose_sequential(Fraction(1, 3), Fraction(2, 3)) == PrivacyCost(1)
+    assert compose_sequential(np.array([0.1, 0.2])) == PrivacyCost(0.3)
+    assert compose_parallel(0.1, 0.2) == compose_parallel([0.1, 0.2]) == PrivacyCost(0.2, relation="add/remove")
+    assert compose_advanced(0.1, 100, delta=1e-6) == compose_advanced(tenth, 100, delta=1e-6)
+    assert group_privacy(1.0, 4) == group_privacy(PrivacyCost(1.0), 4)
+    assert amplify_by_shuffling(1.0, n=100, delta=1e-6) == amplify_by_shuffling(PrivacyCost(1.0), n=100, delta=1e-6)
+    with pytest.raises(ParameterError, match=r"^cost must be zero or more and finite, got -1\.0$"):
+        group_privacy(-1.0, 4)
 
 
 # --- many equal releases -----------------------------------------------------------------------------------------
@@ -235,9 +258,9 @@ def test_it_is_never_worse_than_adding_up() -> None:
     ("arguments", "error", "message"),
     [
         (
-            {"cost": 1.0, "count": 2, "delta": 0.1},
+            {"cost": "1", "count": 2, "delta": 0.1},
             TypeError,
-            r"cost must be of type PrivacyCost, as `cost` of a mechanism is, got 1\.0",
+            "cost must be of type PrivacyCost, as `cost` of a mechanism is, or an epsilon, got '1'",
         ),
         ({"count": 0, "delta": 0.1}, ParameterError, "count must be an integer from 1 to 1000000, got 0"),
         ({"count": 1.5, "delta": 0.1}, TypeError, "count must be an int, got float"),

@@ -99,7 +99,7 @@ WRONG_CALLS = [
         f"local.{COINS}.estimate(580, 1000)",
         "RandomizedResponse.estimate takes collected by position and the others by na",
     ),
-    ("accounting.compose_sequential(0.1, 0.2)", "compose_sequential takes costs, got 2"),
+    ("accounting.pure_zcdp_rho(0.1, 0.2)", "pure_zcdp_rho takes epsilon, got 2"),
     (
         "accounting.compose_advanced(cost, 9, 1e-6)",
         "compose_advanced takes cost and count by position and the others by",
@@ -150,10 +150,14 @@ WRONG_CALLS = [
     ("DiscreteLaplace(epsilon=1.0).release()", "DiscreteLaplace.release needs x="),
     ("samplers.laplace()", "laplace needs scale="),
     ("samplers.staircase(1.0)", "staircase needs width=, inner="),
+    ("accounting.compose_sequential()", "compose_sequential needs costs="),
     ("accounting.group_privacy(size=4)", "group_privacy needs cost="),
     # others
     ("accounting.group_privacy(cost, cost=cost)", "group_privacy got cost= by position and by name"),
-    ("accounting.group_privacy(1.0, 4)", "cost must be of type PrivacyCost, as `cost` of a mechanism is, got 1.0"),
+    (
+        "accounting.compose_advanced(0.1, 100, 1e-6)",
+        "compose_advanced takes cost and count by position and the others by name; use delta=, ",
+    ),
     ("Laplace.release(3.0)", "release is a method: make an object first, and call its release"),
 ]
 
@@ -230,7 +234,7 @@ def test_functions_that_answer_stay_functions() -> None:
     assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
     assert pickle.loads(pickle.dumps(method))() == method()  # noqa: S301
     assert "def group_privacy(cost: PrivacyCost" in inspect.getsource(function)
-    assert pydoc.render_doc(function, renderer=pydoc.plaintext).count("cost: 'PrivacyCost', size: 'Integer')")
+    assert pydoc.render_doc(function, renderer=pydoc.plaintext).count("cost: 'PrivacyCost | Number', size: 'Integer')")
     assert list(inspect.signature(dpnoise.Laplace).parameters) == ["epsilon", "sensitivity", "granularity"]
     assert list(inspect.signature(dpnoise.Laplace.release).parameters) == ["self", "x", "threads", "rng"]
     assert list(inspect.signature(dpnoise.samplers.bernoulli).parameters) == ["p", "size", "out", "threads", "rng"]

@@ -14,13 +14,13 @@ from dpnoise.accounting._cost import PrivacyCost, above, check_neighbours, preci
 from dpnoise.sensitivity import Relation
 
 
-def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
+def group_privacy(cost: PrivacyCost | Number, size: Integer) -> PrivacyCost:
     """Return the cost to a group of people.
 
     Parameters
     ----------
-    cost : PrivacyCost
-        The cost to one person.
+    cost : PrivacyCost or float
+        The cost to one person; a number is an epsilon, without a delta.
     size : int
         The number of people in whom the data sets differ, at least 1.
 
@@ -44,6 +44,8 @@ def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
     >>> from dpnoise.accounting import PrivacyCost, group_privacy
     >>> group_privacy(PrivacyCost(0.25), 3)
     PrivacyCost(epsilon=0.75, delta=0.0)
+    >>> group_privacy(1.0, 4)
+    PrivacyCost(epsilon=4.0, delta=0.0)
     """
     people = integer(size, "size", range(1, 2**63))
     cost = rounded_cost(cost, "cost")
@@ -62,16 +64,16 @@ def group_privacy(cost: PrivacyCost, size: Integer) -> PrivacyCost:
     return PrivacyCost(at_least(people * Fraction(cost.epsilon)), delta, cost.relation, cost.person)
 
 
-def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> PrivacyCost:
+def amplify_by_poisson_sampling(cost: PrivacyCost | Number, *, sample_rate: Number) -> PrivacyCost:
     """Return the cost of a release from a sample in which each person is, independently, with some probability.
 
     The sample must be secret.
 
     Parameters
     ----------
-    cost : PrivacyCost
+    cost : PrivacyCost or float
         The cost of the release to a person in the sample, for neighbours that differ by one person who is added or
-        removed.
+        removed; a number is an epsilon, without a delta.
     sample_rate : float
         The probability of each person to be in the sample, with all rows, from 0 to 1.
 
@@ -99,15 +101,18 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: Number) -> Pr
         return _amplified(cost, Decimal(share), "add/remove")
 
 
-def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: Integer, population: Integer) -> PrivacyCost:
+def amplify_by_sampling_without_replacement(
+    cost: PrivacyCost | Number, *, size: Integer, population: Integer
+) -> PrivacyCost:
     """Return the cost of a release from a sample of fixed size, every such sample being equally likely.
 
     The sample must be secret, and the number of people in the data public.
 
     Parameters
     ----------
-    cost : PrivacyCost
-        The cost of the release to a person in the sample, for neighbours that differ by one person who is substituted.
+    cost : PrivacyCost or float
+        The cost of the release to a person in the sample, for neighbours that differ by one person who is substituted;
+        a number is an epsilon, without a delta.
     size : int
         The number of people in the sample, from 1 to ``population``.
     population : int
@@ -161,7 +166,7 @@ class ShuffledCost(PrivacyCost):
     bound: str
 
 
-def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> ShuffledCost:
+def amplify_by_shuffling(cost: PrivacyCost | Number, *, n: Integer, delta: Number) -> ShuffledCost:
     """Return the cost of all reports of a local randomiser when a shuffler has removed their senders and their order.
 
     The shuffled reports together lose less about one person than that person's report alone. The shuffler must be
@@ -170,8 +175,9 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
 
     Parameters
     ----------
-    cost : PrivacyCost
-        The local guarantee of each report: the ``epsilon`` of a protocol, above 0 and at most 32, and a delta of 0.
+    cost : PrivacyCost or float
+        The local guarantee of each report: the ``epsilon`` of a protocol, above 0 and at most 32, and a delta of 0. A
+        number is an epsilon.
     n : int
         The number of reports that are shuffled, at least 1.
     delta : float
@@ -218,7 +224,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: Integer, delta: Number) -> Shu
     return ShuffledCost(epsilon, failure, "substitute", bound=bound)
 
 
-def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
+def _amplified(cost: PrivacyCost | Number, share: Decimal, relation: Relation) -> PrivacyCost:
     cost = rounded_cost(cost, "cost")
     check_neighbours("cost", cost, relation, cost.person, "sample")
     try:

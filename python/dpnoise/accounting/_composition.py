@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final, Literal
+from numbers import Real
+from typing import Any, Final, Literal, TypeAlias
 
 from dpnoise._errors import ParameterError
 from dpnoise._numbers import check_word, integer, items_of, real_down
@@ -23,6 +24,9 @@ from dpnoise.accounting._cost import (
     up,
 )
 
+Costs: TypeAlias = Iterable[PrivacyCost | Number] | PrivacyCost | Number
+"""The costs of several releases, or the cost of one."""
+
 _MOST: Final = 10**6
 """Compositions that the optimal bound is summed over; it takes seconds for so many."""
 
@@ -30,13 +34,16 @@ _HUGE: Final = 10**9
 """Epsilons whose exponentials are no longer computed: the sum of all epsilons is given, which is nearly the best."""
 
 
-def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
+def compose_sequential(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost:
     """Add up the costs of releases from the same data, each of which may depend on those before it.
 
     Parameters
     ----------
-    costs : iterable of PrivacyCost
-        The cost of each release, for one neighbouring relation. Without any the sum is zero.
+    costs : iterable of PrivacyCost or float
+        The cost of each release, for one neighbouring relation; a number is an epsilon, without a delta. Without any
+        the sum is zero. Or the cost of the first release.
+    *more : PrivacyCost or float
+        The costs of the other releases, where ``costs`` is that of the first.
 
     Returns
     -------
@@ -61,18 +68,23 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     >>> from dpnoise.accounting import PrivacyCost, compose_sequential
     >>> compose_sequential([PrivacyCost(0.1), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.3, delta=1e-06)
+    >>> compose_sequential(0.1, 0.2)
+    PrivacyCost(epsilon=0.3, delta=0.0)
     """
-    return sum_of(_checked(costs))
+    return sum_of(_checked(costs, more))
 
 
-def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
+def compose_parallel(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost:
     """Return the joint cost of releases from disjoint parts of the data, one release from each part.
 
     Parameters
     ----------
-    costs : iterable of PrivacyCost
-        The cost of the release from each part, for one neighbouring relation; at least one. All rows of a person of a
-        cost with a ``person`` are in one part.
+    costs : iterable of PrivacyCost or float
+        The cost of the release from each part, for one neighbouring relation; at least one. A number is an epsilon,
+        without a delta. All rows of a person of a cost with a ``person`` are in one part. Or the cost of the first
+        release.
+    *more : PrivacyCost or float
+        The costs of the other releases, where ``costs`` is that of the first.
 
     Returns
     -------
@@ -90,7 +102,7 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     >>> compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.5, delta=1e-06, relation='add/remove')
     """
-    all_costs = _checked(costs)
+    all_costs = _checked(costs, more)
     if not all_costs:
         raise ParameterError("costs must have at least one element, got none")
     found, person = common_neighbours(all_costs)
@@ -102,7 +114,7 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
 
 
 def compose_advanced(
-    cost: PrivacyCost,
+    cost: PrivacyCost | Number,
     count: Integer,
     *,
     delta: Number | None = None,
@@ -115,8 +127,8 @@ def compose_advanced(
 
     Parameters
     ----------
-    cost : PrivacyCost
-        The cost of each release. Each release may depend on those before it.
+    cost : PrivacyCost or float
+        The cost of each release; a number is an epsilon, without a delta. Each release may depend on those before it.
     count : int
         The number of releases, from 1 to 10**6.
     delta : float, optional
@@ -171,8 +183,10 @@ def compose_advanced(
         return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation, cost.person)
 
 
-def _checked(costs: Iterable[PrivacyCost]) -> list[PrivacyCost]:
-    return [check_cost(cost, "costs") for cost in items_of(costs, "costs", "PrivacyCost")]
+def _checked(costs: Costs, more: tuple[PrivacyCost | Number, ...]) -> list[PrivacyCost]:
+    is_one = more or isinstance(costs, PrivacyCost | Real)
+    given: list[Any] = [costs, *more] if is_one else items_of(costs, "costs", "PrivacyCost or epsilons")
+    return [check_cost(cost, "costs") for cost in given]
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow, localcontext
 from fractions import Fraction
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -386,13 +387,18 @@ def _check_neighbours(cost: PrivacyCost | ZcdpCost | RenyiCost) -> None:
     check_person(cost.person, cost.relation)
 
 
-def check_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
+def check_cost(cost: PrivacyCost | Number, name: str) -> PrivacyCost:
+    """Return a cost; a number is the epsilon of one whose delta is 0."""
+    if isinstance(cost, Real) and not isinstance(cost, bool):
+        return PrivacyCost(finite(cost, name, amount_of))
     if not isinstance(cost, PrivacyCost):
-        raise TypeError(f"{name} must be of type PrivacyCost, as `cost` of a mechanism is, got {cost!r:.60}")
+        raise TypeError(
+            f"{name} must be of type PrivacyCost, as `cost` of a mechanism is, or an epsilon, got {cost!r:.60}"
+        )
     return cost
 
 
-def rounded_cost(cost: PrivacyCost, name: str) -> PrivacyCost:
+def rounded_cost(cost: PrivacyCost | Number, name: str) -> PrivacyCost:
     """Return a cost in floats, rounded up, for a conversion."""
     rounded: PrivacyCost = in_floats(check_cost(cost, name))
     return rounded
