@@ -6,10 +6,13 @@ import math
 import operator
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any
+from typing import Any, Final
 
 from dpnoise._errors import Error, ParameterError
 from dpnoise._types import Number
+
+_WORDS: Final = {"moments": "rdp", "renyi": "rdp"}
+"""Words that texts have for those that parameters take."""
 
 
 def real(value: Any, name: str) -> float:
@@ -180,7 +183,9 @@ def check_word(value: object, name: str, *allowed: str) -> None:
     """Refuse what is none of a few words, arrays too, which have no truth value."""
     if not isinstance(value, str) or value not in allowed:
         words = " or ".join(f'"{word}"' for word in allowed)
-        raise ParameterError(f"{name} must be {words}, got {value!r:.60}")
+        meant = _WORDS.get(value) if isinstance(value, str) else None
+        hint = f', use "{meant}"' if meant in allowed else ""
+        raise ParameterError(f"{name} must be {words}, got {value!r:.60}{hint}")
 
 
 def check_text(value: object, name: str) -> None:

@@ -466,7 +466,14 @@ def test_sampling_costs_less(method: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: Accountant(method="best"), ParameterError, 'method must be "pld" or "rdp", got \'best\''),  # type: ignore[arg-type]
+        (lambda: Accountant(method="best"), ParameterError, 'method must be "pld" or "rdp", got \'best\'$'),  # type: ignore[arg-type]
+        (lambda: Accountant(method="moments"), ParameterError, "got 'moments', use \"rdp\"$"),  # type: ignore[arg-type]
+        (
+            lambda: Accountant().get_privacy_spent,
+            AttributeError,
+            r"^Accountant has no get_privacy_spent, use epsilon\(delta\)$",
+        ),  # type: ignore[attr-defined]
+        (lambda: Accountant().spent, AttributeError, "^Accountant has no spent$"),  # type: ignore[attr-defined]
         (
             lambda: Accountant().compose(0.1),
             TypeError,

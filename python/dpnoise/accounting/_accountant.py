@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from decimal import Decimal
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Accountant:
     Parameters
     ----------
     method : {"pld", "rdp"}, default "pld"
-        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
+        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster: the moments accountant.
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which data sets are neighbours: `"add/remove"`: one row is added or removed, and the number of rows is private;
         `"substitute"`: one row is replaced, and the number of rows is public. A row is a person, without ``person``.
@@ -281,6 +281,13 @@ class Accountant:
             sums = [sum(count * loss.divergence(order) for loss, count in self._counts.items()) for order in orders]
             self._composed = orders, np.array(sums, np.float64)
         return self._composed
+
+    if not TYPE_CHECKING:  # checkers would take every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what a name of other libraries is here."""
+            hint = ", use epsilon(delta)" if name in ("get_epsilon", "get_privacy_spent") else ""
+            raise AttributeError(f"{type(self).__name__} has no {name}{hint}")
 
     def __copy__(self) -> Accountant:
         """Return an accountant of the same releases, to which others can be added than to this one."""
