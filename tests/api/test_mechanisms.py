@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any
 
@@ -319,8 +320,9 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         (lambda: Gaussian(epsilon=1.0), "^delta must be given with epsilon, got None"),
         (lambda: Gaussian(epsilon=1.0, delta=1e-6, rho=0.1), "^rho must be None when epsilon is given, got 0.1"),
         (
-            lambda: Gaussian(epsilon=1.0, delta=1e-6, method="classical"),
-            r'^epsilon must be below 1 for method "classical" \("analytic" is proved for every epsilon\), got 1.0',
+            lambda: Gaussian(epsilon=2 * math.log(2.5), delta=1e-6, method="classical"),
+            r'^epsilon must be at most 1.83258146374831 for method "classical" '
+            r'\("analytic" is proved for every epsilon\), got 1.8325814637483102',
         ),
         (lambda: Gaussian(rho=1.0, method="classical"), '^method must be "analytic" when rho is given'),
         (lambda: Gaussian(rho=1.0, method="exact"), '^method must be "analytic" or "classical", got \'exact\''),

@@ -58,12 +58,16 @@ def test_a_coarser_grid_costs_no_privacy(granularity: float) -> None:
 
 
 def test_the_classical_sigma_is_that_of_the_formula() -> None:
-    for epsilon, delta in ((0.1, 1e-5), (0.99, 1e-9), (1e-3, 0.1), (0.5, 1e-300), (0.5, 5e-324)):
+    pairs = [(0.1, 1e-5), (0.99, 1e-9), (1e-3, 0.1), (0.5, 1e-300), (0.5, 5e-324)]
+    pairs += [(math.nextafter(2 * math.log(2.5), 0), delta) for delta in (*DELTAS, 0.7905, 0.7906)]
+    for epsilon, delta in pairs:
         sigma = Gaussian(epsilon=epsilon, delta=delta, method="classical").scale
         with mpmath.workdps(50):
             exact = mpmath.sqrt(2 * mpmath.log(mpmath.mpf(1.25) / mpmath.mpf(delta))) / epsilon
             assert 0 <= sigma / exact - 1 < TOLERANCE
         assert is_least_sigma(epsilon, delta, sigma)[0]
+    # Positive control: far beyond the largest epsilon the formula does not suffice.
+    assert not is_least_sigma(20, 1e-6, math.sqrt(2 * math.log(1.25e6)) / 20)[0]
 
 
 def random_triples(count: int) -> list[tuple[float, float, int]]:

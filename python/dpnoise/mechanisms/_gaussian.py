@@ -112,8 +112,8 @@ class Gaussian(GaussianPrivacy, RealNoise):
         / sqrt(2 * rho)``.
     method : {"analytic", "classical"}, default "analytic"
         The formula of the scale for epsilon and delta: the least scale that suffices, or ``sensitivity * sqrt(2 *
-        ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1. With `rho` it must be
-        ``"analytic"``.
+        ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon of at most ``2 * ln(2.5)``, about
+        1.83. With `rho` it must be ``"analytic"``.
     granularity : float, optional
         The step of the grid, in the values' unit: a power of two from 2**-1019 to 2**900 and of at least
         ``2**ceil(log2(2 * scale) - 44)``. By default ``2**ceil(log2(2 * scale) - 40)``, or for ``n`` values

@@ -28,6 +28,9 @@ const SIGMAS: [f64; 2] = [1.0 / (1u64 << 20) as f64, (1u64 << 44) as f64];
 /// The range of a computed positive epsilon.
 const EPSILONS: [f64; 2] = [1.0 / (1u64 << 60) as f64, (1u64 << 60) as f64];
 
+/// The largest double below 2 ln(5/2), up to which the classical sigma is proved.
+const LARGEST_CLASSICAL: f64 = 1.832_581_463_748_31;
+
 /// More values than any memory holds.
 pub(crate) const ANY_COUNT: u64 = 1 << 60;
 
@@ -36,7 +39,7 @@ pub(crate) const ANY_COUNT: u64 = 1 << 60;
 pub enum Method {
     /// The least sigma (Balle and Wang 2018).
     Analytic,
-    /// sensitivity sqrt(2 ln(1.25/delta)) / epsilon, for epsilon below 1.
+    /// sensitivity sqrt(2 ln(1.25/delta)) / epsilon, for epsilon up to 2 ln(5/2).
     Classical,
 }
 
@@ -58,8 +61,10 @@ impl Goal {
             Method::Analytic => least_argument(self.delta, self.guess(), RATIOS, |ratio| {
                 continuous(&Ball::from_f64(self.epsilon, ratio.precision()), ratio)
             }),
-            Method::Classical if self.epsilon >= 1.0 => {
-                let allowed = "below 1 for method \"classical\" (\"analytic\" is proved for every epsilon)";
+            Method::Classical if self.epsilon > LARGEST_CLASSICAL => {
+                let allowed = format!(
+                    "at most {LARGEST_CLASSICAL:?} for method \"classical\" (\"analytic\" is proved for every epsilon)"
+                );
                 return Err(Error::parameter("epsilon", format!("{:?}", self.epsilon), allowed));
             }
             Method::Classical => self.classical_ratio(),

@@ -43,7 +43,7 @@ impl Gaussian {
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon or sensitivity that is not positive and finite, a delta that is not between 0
-    /// and 1, an epsilon of 1 or more with [`Method::Classical`], a sigma out of range, and a granularity that is not a
+    /// and 1, an epsilon above 2 ln(5/2) with [`Method::Classical`], a sigma out of range, and a granularity that is not a
     /// power of two or too fine.
     pub fn new(
         epsilon: f64,
