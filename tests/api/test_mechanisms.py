@@ -247,6 +247,19 @@ def test_the_error_of_a_gaussian_is_that_of_its_scale() -> None:
     assert mechanism.error(0.95) == pytest.approx(stats.norm.ppf(0.975) * mechanism.scale, rel=1e-9)
 
 
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=0.5, sensitivity=3.0), *GAUSSIANS[:4:3]], ids=repr)
+def test_the_density_is_that_of_the_noise(mechanism: Any) -> None:
+    for level in (0.1, 0.5, 0.95):
+        error = mechanism.error(level)
+        x = np.linspace(-error, error, 20_001)[1:] - error / 20_000
+        assert mechanism.density(x).mean() * 2 * error == pytest.approx(level, rel=1e-6)
+    assert isinstance(mechanism.density(1), float)
+    assert mechanism.density(pd.Series([1.0, -1.0], index=["a", "b"])).index.tolist() == ["a", "b"]
+    assert np.array_equal(mechanism.density([[1e300, -np.inf, np.nan]]), [[0.0, 0.0, np.nan]], equal_nan=True)
+    with pytest.raises(TypeError, match=r"^x must be real numbers, got dtype bool$"):
+        mechanism.density([True])
+
+
 @pytest.mark.parametrize("size", [1, 50])
 def test_confidence_intervals_cover(size: int) -> None:
     for mechanism, value in (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
@@ -185,6 +189,9 @@ class Gaussian(GaussianPrivacy, RealNoise):
     def _loss(self) -> PrivacyLoss:
         steps = self._steps()
         return DiscreteGaussianLoss(self._native.multiplier * steps, steps, rounded=True)
+
+    def _density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
     @property
     def method(self) -> Method:

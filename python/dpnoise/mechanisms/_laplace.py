@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpnoise import _native
 from dpnoise._types import Integer, Number
 from dpnoise.accounting import DiscreteLaplaceLoss, LaplaceLoss, PrivacyLoss
@@ -63,6 +66,9 @@ class Laplace(RealNoise):
 
     def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, self._steps())
+
+    def _density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(-np.abs(x)) / 2
 
 
 class DiscreteLaplace(IntegerNoise):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, NoReturn, overload
 
@@ -76,7 +77,7 @@ class Noise(Mechanism):
         lower, upper : float, ndarray or series of float64
             ``released`` minus and plus the error; series if ``released`` is one.
         """
-        values = _released(released)
+        values = _real_numbers(released, "released")
         error = self._native.error(level, values.size)
         with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
             return like(released, values - error), like(released, values + error)
@@ -115,6 +116,38 @@ class RealNoise(Noise):
             The number of values in the release, which is the size of the array, from 1 to 2**60 - 1.
         """
         return self._native.granularity_for(integer(count, "count", COUNTS))
+
+    @overload
+    def density(self, x: Real) -> float: ...
+    @overload
+    def density(self, x: AnySeries) -> AnySeries: ...
+    @overload
+    def density(self, x: ListedReals) -> NDArray[np.float64]: ...
+    @overload
+    def density(self, x: Reals) -> Any: ...
+    def density(self, x: Any) -> Any:
+        """Return the density of the continuous distribution that the noise of a single value has on paper, for plots.
+
+        The noise that is drawn is discrete: each multiple of ``granularity`` has its own probability, which on the
+        default grid is ``granularity`` times this density in all digits of a float. A release is distributed like its
+        value plus the noise. Nothing is drawn or spent.
+
+        Parameters
+        ----------
+        x : float or array_like
+            The noise, in the values' unit: of a release its distance from the value.
+
+        Returns
+        -------
+        float, ndarray or series of float64
+            The density at each number, in one over the values' unit, of the shape of ``x``; NaN for NaN.
+        """
+        with np.errstate(all="ignore"):  # far out it is 0
+            return like(x, self._density(_real_numbers(x, "x") / self.scale) / self.scale)
+
+    @abstractmethod
+    def _density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the density of noise of scale 1."""
 
     @overload
     def release(self, x: Real, *, threads: int | None = None, rng: Rng = None) -> float: ...
@@ -226,10 +259,10 @@ def checked_sensitivity(sensitivity: Integer) -> int:
     return int(sensitivity)
 
 
-def _released(released: Any) -> NDArray[np.float64]:
-    values = array_of(released, "released", tables=False)
+def _real_numbers(given: Any, name: str) -> NDArray[np.float64]:
+    values = array_of(given, name, tables=False)
     if values.dtype.kind not in "iuf":
-        raise TypeError(f"released must be real numbers, got dtype {dtype_of(values)}")
+        raise TypeError(f"{name} must be real numbers, got dtype {dtype_of(values)}")
     return doubles(values)
 
 
