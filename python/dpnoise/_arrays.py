@@ -167,7 +167,12 @@ def listed(values: Any) -> Any:
     """Make a list of a single value, and of a list of the caller's own class."""
     if isinstance(values, list | tuple) and type(values) not in (list, tuple):
         return read_by(list, values, "values")
-    return [values] if isinstance(values, str | int | np.integer | np.bool_) else values
+    return [values] if is_single(values) else values
+
+
+def is_single(values: Any) -> bool:
+    """Say whether what is given for people's values is the value of one person."""
+    return isinstance(values, str | int | np.integer | np.bool_)
 
 
 def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:

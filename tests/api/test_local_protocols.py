@@ -158,6 +158,19 @@ def test_a_given_probability_of_the_truth_is_used():
         assert fraction - Fraction(1, 2**53) < used < fraction
 
 
+def test_the_report_of_a_single_answer_is_a_bool():
+    labelled = local.RandomizedResponse(p=0.75, domain=["no", "yes"])
+    for seed in range(20):
+        expected = [RESPONSES[1].perturb([truth], rng=SeededRng(seed)) for truth in (False, True)]
+        for protocol, answers in ((RESPONSES[1], (False, np.True_)), (labelled, ("no", "yes"))):
+            found = [protocol.perturb(answer, rng=SeededRng(seed)) for answer in answers]
+            assert list(map(type, found)) == [bool, bool]
+            assert found == [reports.item() for reports in expected]
+            assert protocol.estimate(found).n == 2
+    out = np.empty(1, np.bool_)
+    assert labelled.perturb("yes", out=out) is out
+
+
 def test_probabilities_of_the_truth_that_cannot_be_used():
     make = local.RandomizedResponse
     for p in (0.5, 0, 1, 1.0, -0.8, Fraction(1, 3), math.nan, math.inf):
@@ -260,9 +273,6 @@ def test_one_value_is_a_person(labels):
     plain = local.OptimizedUnaryEncoding(k=3, epsilon=1.0)
     for value in (2, np.uint8(2)):
         assert plain.bits(plain.encode(value)).tolist() == [[0, 0, 1]]
-    for answer in (True, np.True_):
-        assert RESPONSES[0].perturb(answer).shape == (1,)
-    assert local.RandomizedResponse(domain=["no", "yes"], epsilon=1.0).perturb("yes").shape == (1,)
     memo = local.ClientMemo.generate()
     assert local.DBitFlip(k=9, epsilon=1.0, d=2).perturb(7, memo, question="colour").shape == (1, 2)
 

@@ -211,7 +211,8 @@ def test_lists_of_single_reports(protocol):
 def test_lists_of_single_answers():
     protocol = local.RandomizedResponse(epsilon=1.0)
     reports = [protocol.perturb(answer) for answer in (True, False, True)]
-    assert np.array_equal(protocol.estimate(reports).counts, protocol.estimate(np.concatenate(reports)).counts)
+    for given in (reports, [np.array([report]) for report in reports]):
+        assert np.array_equal(protocol.estimate(given).counts, protocol.estimate(np.array(reports)).counts)
 
 
 def test_estimates_of_rows_without_a_bit():

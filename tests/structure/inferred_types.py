@@ -126,7 +126,7 @@ def categories(unary: local.OptimizedUnaryEncoding, response: local.RandomizedRe
     unary.perturb([[1]])  # type: ignore[list-item]
     unary.perturb({"red"})  # type: ignore[arg-type]
     assert_type(response.perturb([True, False]), NDArray[np.bool_])
-    response.perturb(True)
+    assert_type(response.perturb(True), bool)
 
     estimate = unary.estimate(reports)
     assert_type(estimate, local.Estimate)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import vector_of_booleans
+from dpnoise._arrays import is_single, vector_of_booleans
 from dpnoise._domain import codes
 from dpnoise._draws import array_for
 from dpnoise._errors import ParameterError
-from dpnoise._types import Answers, Integer, Labels, Number, Rng, Values
+from dpnoise._types import Answer, Answers, Integer, Labels, Number, Rng, Values
 from dpnoise.local import _inputs
 from dpnoise.local._doubt import are_unlikely
 from dpnoise.local._frequency import FrequencyProtocol
@@ -75,9 +75,17 @@ class RandomizedResponse(FrequencyProtocol):
         """
         return cls(p=0.75)
 
-    def perturb(  # type: ignore[override] # reports are booleans
+    @overload  # type: ignore[override] # reports are booleans
+    def perturb(  # type: ignore[overload-overlap] # NumPy's scalars have __array__, too
+        self, values: Answer, *, threads: int | None = None, rng: Rng = None
+    ) -> bool: ...
+    @overload
+    def perturb(
         self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
-    ) -> NDArray[np.bool_]:
+    ) -> NDArray[np.bool_]: ...
+    def perturb(
+        self, values: Answers, *, out: NDArray[np.bool_] | None = None, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[np.bool_] | bool:
         """Randomise answers, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
@@ -100,13 +108,13 @@ class RandomizedResponse(FrequencyProtocol):
 
         Returns
         -------
-        ndarray of bool, shape (n,)
-            A report for each person; one report for a single answer.
+        ndarray of bool, shape (n,), or bool
+            A report for each person; a bool for a single answer, unless ``out`` takes it.
         """
         vector = self._vector(values)
         reports = array_for(vector.shape, out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
-        return reports
+        return bool(reports[0]) if out is None and is_single(values) else reports
 
     def _arguments(self) -> dict[str, Any]:
         # An epsilon that p gives is achieved in full; one that was asked for hardly ever is.
