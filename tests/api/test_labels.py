@@ -413,7 +413,10 @@ def test_a_message_that_tells_a_value_is_noticed(monkeypatch: pytest.MonkeyPatch
 def test_missing_values_are_refused(make: Callable[[list[Any]], Any]) -> None:
     protocol = local.OptimizedUnaryEncoding(domain=TEXTS, epsilon=1.0)
     said = all_said(lambda: protocol.perturb(make(["red", None, SECRET])))
-    assert said == "dpnoise.ParameterError: values must have no missing values: fill or drop them first\n"
+    assert said == (
+        "dpnoise.ParameterError: values must have no missing values: fill or drop them first; perturb_encoded takes a "
+        "row without a bit for a missing value\n"
+    )
 
 
 @pytest.mark.parametrize(

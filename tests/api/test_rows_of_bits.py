@@ -145,6 +145,16 @@ def test_a_row_among_values_is_noticed(row):
         local.OptimizedUnaryEncoding(domain=[0, 1, 2, 3], epsilon=1.0).perturb(row)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "values"), [(NUMBERED, pd.array([1, None], "Int64")), (LABELLED, ["yes", None])], ids=["k", "domain"]
+)
+def test_missing_values_have_rows_without_a_bit(protocol, values):
+    message = r"perturb_encoded takes a row without a bit for a missing value$"
+    with pytest.raises(ParameterError, match=message):
+        protocol.perturb(values)
+    assert protocol.perturb_encoded([0, 0, 0, 0]).shape == (1, 1)
+
+
 @pytest.mark.parametrize("protocol", [NUMBERED, LABELLED], ids=repr)
 def test_rows_among_values_are_refused(protocol):
     for rows in (MATRIX, MATRIX.tolist(), [*MATRIX], frame(), pl.from_pandas(frame()), pa.Table.from_pandas(frame())):
@@ -153,6 +163,8 @@ def test_rows_among_values_are_refused(protocol):
     with pytest.raises((ParameterError, TypeError)) as caught:
         protocol.perturb([0.5])
     assert "perturb_encoded" not in str(caught.value)
+    with pytest.raises(TypeError, match=r"got int; rows of bits are for perturb_encoded$"):
+        LABELLED.perturb([0, 1, 0, 0])  # what a function `encode` of one's own gives for one person
     other = local.GeneralizedRandomizedResponse(k=4, epsilon=1.0)
     with pytest.raises(ParameterError, match=r"values must be one-dimensional.* got shape \(6, 4\)$"):
         other.perturb(MATRIX)

@@ -300,9 +300,13 @@ class UnaryRows(FrequencyProtocol):
         try:
             numbers = super()._vector(values)
         except (ParameterError, TypeError) as error:
-            nested = type(values) in (list, tuple) and any(isinstance(row, list | tuple | np.ndarray) for row in values)
-            if nested or getattr(values, "ndim", 1) == 2 or hasattr(values, "columns"):
+            is_list = type(values) in (list, tuple)
+            nested = is_list and any(isinstance(row, list | tuple | np.ndarray) for row in values)
+            of_bits = is_list and len(values) == self.k and isinstance(error, TypeError)
+            if nested or of_bits or getattr(values, "ndim", 1) == 2 or hasattr(values, "columns"):
                 raise type(error)(f"{error}; rows of bits are for perturb_encoded") from None
+            if str(error).startswith("values must have no missing values"):
+                raise type(error)(f"{error}; perturb_encoded takes a row without a bit for a missing value") from None
             raise
         # A column of a table is of people, and its warning would only show whose values they are.
         given = self._domain is None and type(values) in (list, tuple, np.ndarray)
