@@ -331,7 +331,7 @@ def test_value_outside_the_domain(refuse: Refuse, tmp_path: Path, reports: Path,
     message = refuse(*oue(source, reports, domain="red,3"))
     assert message == (
         "the values of column 'colour' must all be in the domain ('red', '3'); which value is not, and where, is "
-        "private and not shown"
+        "private and not shown; for empty fields of CSV --missing names a value"
     )
     assert list(reports.parent.iterdir()) == []
 

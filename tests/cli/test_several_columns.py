@@ -190,7 +190,7 @@ def test_no_message_shows_a_value(refuse: Refuse, tmp_path: Path) -> None:
     source.write_text(f"colour,city\nred,Rome\nblue,{PLANTED}\n", encoding="utf-8")
     assert refuse(*asked) == (
         "the values of column 'city' must all be in the domain ('Rome', 'Oslo'); which value is not, and where, is "
-        "private and not shown"
+        "private and not shown; for empty fields of CSV --missing names a value"
     )
     pq.write_table(pa.table({"colour": ["red", "blue"], "city": ["Rome", None]}), source.with_suffix(".parquet"))
     asked[1] = source.with_suffix(".parquet")

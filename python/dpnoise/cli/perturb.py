@@ -291,4 +291,5 @@ def _perturbed(protocol: Any, values: dict[str, pa.Array], threads: int | None) 
         for name in values:
             plain = f"columns[{name!r}]: values" if several else "values"
             message = message.replace(plain, f"the values of column {name!r}", 1)
-        raise InputError(message) from None
+        hint = "; for empty fields of CSV --missing names a value"
+        raise InputError(message + hint * ("must all be in the domain" in message)) from None
