@@ -451,9 +451,10 @@ class OptimizedUnaryEncoding(UnaryRows):
 class UnaryEncoding(UnaryRows):
     """Unary encoding with given probabilities.
 
-    A report is epsilon-locally differentially private with ``epsilon = ln(p (1 - q) / ((1 - p) q))``. Probabilities
-    with few binary digits, such as 0.75 and 0.25, are used as they are; others are rounded in the private direction, p
-    down and q up, to as many binary digits as keep 0.999 of their epsilon.
+    A report is epsilon-locally differentially private with ``epsilon = ln(p (1 - q) / ((1 - p) q))``, which some texts
+    call ``unary_epsilon(p, q)`` and the attribute ``epsilon`` gives. Probabilities with few binary digits, such as 0.75
+    and 0.25, are used as they are; others are rounded in the private direction, p down and q up, to as many binary
+    digits as keep 0.999 of their epsilon.
 
     Parameters
     ----------
