@@ -198,7 +198,9 @@ def check_text(value: object, name: str) -> None:
 def items_of(given: Any, name: str, what: str) -> list[Any]:
     """Return the items of an iterable; errors that it raises itself pass through."""
     try:
-        items = iter(None if isinstance(given, str | bytes) else given)  # the items of bytes are numbers
+        if isinstance(given, str | bytes):  # the items of bytes are numbers
+            raise TypeError
+        items = iter(given)
     except TypeError:
         raise TypeError(f"{name} must be an iterable of {what}, got {type(given).__name__}") from None
     return list(items)

@@ -121,10 +121,8 @@ def test_parallel_composition_is_the_largest() -> None:
         for given in (["1"], [True], [[0.5]]):
             with pytest.raises(TypeError, match=message):
                 wrong(given)
-            with pytest.raises(TypeError, match=message):
-                wrong(0.5, *given)
-            with pytest.raises(TypeError, match=message):
-                wrong(given, 0.5)
+        with pytest.raises(TypeError, match=message):
+            wrong(PrivacyCost(0.5), "1")
         with pytest.raises(TypeError, match=r"^costs must be an iterable of PrivacyCost or epsilons, got NoneType$"):
             wrong(None)
         for given in ([-0.5], [math.inf], [math.nan]):
@@ -136,17 +134,24 @@ def test_parallel_composition_is_the_largest() -> None:
 
 def test_numbers_are_epsilons() -> None:
     tenth = PrivacyCost(0.1)
-    assert compose_sequential(0.1, 0.2) == compose_sequential([0.1, 0.2]) == compose_sequential(tenth, 0.2)
-    assert compose_sequential(0.1, 0.2) == PrivacyCost(0.3)
-    assert compose_sequential(0.1) == compose_sequential(tenth) == compose_sequential(np.float64(0.1)) == tenth
-    assert compose_sequential(Fraction(1, 3), Fraction(2, 3)) == PrivacyCost(1)
+    assert compose_sequential([0.1, 0.2]) == compose_sequential(tenth, PrivacyCost(0.2)) == PrivacyCost(0.3)
+    assert compose_sequential([Fraction(1, 3), Fraction(2, 3)]) == PrivacyCost(1)
     assert compose_sequential(np.array([0.1, 0.2])) == PrivacyCost(0.3)
-    assert compose_parallel(0.1, 0.2) == compose_parallel([0.1, 0.2]) == PrivacyCost(0.2, relation="add/remove")
+    assert compose_sequential(tenth) == tenth
+    assert compose_parallel([0.1, 0.2]) == compose_parallel(tenth, PrivacyCost(0.2))
+    assert compose_parallel([0.1, 0.2]) == PrivacyCost(0.2, relation="add/remove")
     assert compose_advanced(0.1, 100, delta=1e-6) == compose_advanced(tenth, 100, delta=1e-6)
     assert group_privacy(1.0, 4) == group_privacy(PrivacyCost(1.0), 4)
     assert amplify_by_shuffling(1.0, n=100, delta=1e-6) == amplify_by_shuffling(PrivacyCost(1.0), n=100, delta=1e-6)
     with pytest.raises(ParameterError, match=r"^cost must be zero or more and finite, got -1\.0$"):
         group_privacy(-1.0, 4)
+
+
+@pytest.mark.parametrize("given", [(0.5, 1e-6), (0.5,), (0, PrivacyCost(0.1)), (PrivacyCost(0.1), Fraction(1, 3))])
+@pytest.mark.parametrize("compose", [compose_sequential, compose_parallel])
+def test_a_delta_is_not_taken_for_an_epsilon(compose: Any, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"costs must be PrivacyCost, or one list of numbers, each an epsilon"):
+        compose(*given)
 
 
 # --- many equal releases -----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from dpnoise.accounting._cost import (
     up,
 )
 
-Costs: TypeAlias = Iterable[PrivacyCost | Number] | PrivacyCost | Number
+Costs: TypeAlias = Iterable[PrivacyCost | Number] | PrivacyCost
 """The costs of several releases, or the cost of one."""
 
 _MOST: Final = 10**6
@@ -34,7 +34,7 @@ _HUGE: Final = 10**9
 """Epsilons whose exponentials are no longer computed: the sum of all epsilons is given, which is nearly the best."""
 
 
-def compose_sequential(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost:
+def compose_sequential(costs: Costs, *more: PrivacyCost) -> PrivacyCost:
     """Add up the costs of releases from the same data, each of which may depend on those before it.
 
     Parameters
@@ -42,7 +42,7 @@ def compose_sequential(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost
     costs : iterable of PrivacyCost or float
         The cost of each release, for one neighbouring relation; a number is an epsilon, without a delta. Without any
         the sum is zero. Or the cost of the first release.
-    *more : PrivacyCost or float
+    *more : PrivacyCost
         The costs of the other releases, where ``costs`` is that of the first.
 
     Returns
@@ -68,13 +68,13 @@ def compose_sequential(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost
     >>> from dpnoise.accounting import PrivacyCost, compose_sequential
     >>> compose_sequential([PrivacyCost(0.1), PrivacyCost(0.2, 1e-6)])
     PrivacyCost(epsilon=0.3, delta=1e-06)
-    >>> compose_sequential(0.1, 0.2)
+    >>> compose_sequential([0.1, 0.2])
     PrivacyCost(epsilon=0.3, delta=0.0)
     """
     return sum_of(_checked(costs, more))
 
 
-def compose_parallel(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost:
+def compose_parallel(costs: Costs, *more: PrivacyCost) -> PrivacyCost:
     """Return the joint cost of releases from disjoint parts of the data, one release from each part.
 
     Parameters
@@ -83,7 +83,7 @@ def compose_parallel(costs: Costs, *more: PrivacyCost | Number) -> PrivacyCost:
         The cost of the release from each part, for one neighbouring relation; at least one. A number is an epsilon,
         without a delta. All rows of a person of a cost with a ``person`` are in one part. Or the cost of the first
         release.
-    *more : PrivacyCost or float
+    *more : PrivacyCost
         The costs of the other releases, where ``costs`` is that of the first.
 
     Returns
@@ -183,9 +183,15 @@ def compose_advanced(
         return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation, cost.person)
 
 
-def _checked(costs: Costs, more: tuple[PrivacyCost | Number, ...]) -> list[PrivacyCost]:
-    is_one = more or isinstance(costs, PrivacyCost | Real)
-    given: list[Any] = [costs, *more] if is_one else items_of(costs, "costs", "PrivacyCost or epsilons")
+def _checked(costs: Costs, more: tuple[PrivacyCost, ...]) -> list[PrivacyCost]:
+    apart: tuple[Any, ...] = (costs, *more)
+    if any(isinstance(cost, Real) for cost in apart):
+        # Two numbers apart may be meant as the epsilon and the delta of one release.
+        raise TypeError(
+            "costs must be PrivacyCost, or one list of numbers, each an epsilon; got a number outside a list"
+        )
+    is_one = more or isinstance(costs, PrivacyCost)
+    given: list[Any] = [*apart] if is_one else items_of(costs, "costs", "PrivacyCost or epsilons")
     return [check_cost(cost, "costs") for cost in given]
 
 
