@@ -242,7 +242,7 @@ def main() -> int:
         )
         attempt("integrations, built", build_integrations)
         attempt("metadata", lambda: run_quietly("twine", "check", "--strict", *DIST.iterdir()))
-        attempt("workflows", lambda: run_quietly("zizmor", "--offline", "--persona=pedantic", ".github/workflows"))
+        attempt("workflows", lambda: run_quietly("zizmor", "--offline", "--persona=pedantic", ".github"))
         attempt("crates", lambda: run_quietly("make", "crate"))
 
         name = "linux-x86_64"
