@@ -213,10 +213,62 @@ def test_unfit_candidates_are_refused_before_anything_is_drawn(
     assert str(SECRET)[:9] not in str(caught.value)
 
 
+def of_the_text(output: int, data: list[int]) -> int:
+    return data.count(output)
+
+
+class Counted:
+    def __call__(self, data: list[int], candidate: int) -> int:
+        return data.count(candidate)
+
+    def by_position(self, candidate: int, data: list[int], /) -> int:
+        return data.count(candidate)
+
+
+@pytest.mark.parametrize(
+    "utility",
+    [
+        of_the_text,
+        lambda data, c: data.count(c),
+        lambda c, *rest, data, **others: data.count(c),
+        lambda c, weight=1, data=(): weight * data.count(c),
+        lambda c, weight=1, data=(), /, **others: weight * data.count(c),
+        partial(lambda weight, data, c: weight * data.count(c), 1),
+        partial(lambda c, weight, data: weight * data.count(c), weight=1),
+        Counted(),
+        Counted().by_position,
+    ],
+)
+def test_a_utility_gets_the_data_by_name_whatever_the_order(utility: Any) -> None:
+    sure = Exponential(epsilon=1e9)
+    assert sure.release_best([3, 1, 3, 3, 2], [1, 2, 3, 4], utility) == 3
+
+
+@pytest.mark.parametrize(
+    ("utility", "got"),
+    [
+        (lambda d, c: 0, r"\(d, c\)"),  # either order would give scores
+        (lambda output, database: 0, r"\(output, database\)"),
+        (lambda data: 0, r"\(data\)"),
+        (lambda data, c, weight: 0, r"\(data, c, weight\)"),
+        (lambda data, *rest: 0, r"\(data\)"),
+        (lambda c, *data: 0, r"\(c\)"),
+        (partial(of_the_text, [3]), r"\(data\)"),
+        (list.count, r"\(self, value\)"),
+        (max, ""),
+        (np.add, ""),
+    ],
+)
+def test_a_utility_whose_order_cannot_be_told_is_refused_before_it_is_called(utility: Any, got: str) -> None:
+    choose = partial(Exponential(epsilon=1.0).release_best, rng=hazmat.ScriptedRng(b""))
+    with pytest.raises(TypeError, match=rf"^utility must have a parameter named data and .*{got}"):
+        choose([3], [1, 2], utility)
+
+
 def test_the_best_candidate_by_a_utility_has_the_law_of_its_scores() -> None:
     data = [3, 1, 3, 3, 2]
     for mechanism in EACH:
-        named = mechanism.release_best(data, range(1, 5), list.count, rng=hazmat.SeededRng(5))
+        named = mechanism.release_best(data, range(1, 5), of_the_text, rng=hazmat.SeededRng(5))
         place = mechanism.release([1, 1, 3, 0], rng=hazmat.SeededRng(5))
         assert named == (place + 1 if isinstance(place, int) else (place + 1).tolist())
 

@@ -141,7 +141,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "CorrelatedGradient": lambda x: run().release(x),
     "add_noise": STEP.add_noise,
     "clipped_sum": STEP.clipped_sum,
-    "release_best": lambda x: dpnoise.Exponential(epsilon=1.0).release_best(x, [1, 2], lambda x, y: x),
+    "release_best": lambda x: dpnoise.Exponential(epsilon=1.0).release_best(x, [1, 2], lambda data, y: data),
 }
 CALLS = {
     **{name: call for name, (call, _) in VECTORS.items() if "Bootstrap" not in name},

@@ -61,7 +61,7 @@ def other_mechanisms(
 ) -> None:
     assert_type(choice.release([1.0, 2.0]), int)
     assert_type(top.release(floats), NDArray[np.int64])
-    assert_type(choice.release_best(texts, texts, list.count), Any)
+    assert_type(choice.release_best(texts, texts, lambda data, text: data.count(text)), Any)
     assert_type(top.release(floats, candidates=texts), list[Any])
     choice.release("12")  # type: ignore[call-overload]
     assert_type(queries.Count(epsilon=1.0).release([None, 1.0]), int)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from dpnoise._numbers import at_least
 from dpnoise._types import Integer, Labels, Number, Real, Reals, Rng
 from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss, ZcdpCost
 from dpnoise.mechanisms._mechanism import Mechanism
+
+_VARIED: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class SelectionMechanism(Mechanism):
@@ -86,9 +90,7 @@ class SelectionMechanism(Mechanism):
             The choice, as the mechanism makes it.
         """
 
-    def release_best(
-        self, data: Any, candidates: Labels, utility: Callable[[Any, Any], Real], *, rng: Rng = None
-    ) -> Any:
+    def release_best(self, data: Any, candidates: Labels, utility: Callable[..., Real], *, rng: Rng = None) -> Any:
         """Choose among candidates by their utility for the data: `release` with the scores computed first.
 
         Parameters
@@ -98,9 +100,10 @@ class SelectionMechanism(Mechanism):
         candidates : list, array or column
             The public candidates: the possible outputs. Do not take them from the data.
         utility : callable
-            The score function: ``utility(data, candidate)`` is a finite real number that is higher for better
-            candidates, and changes by at most ``sensitivity`` between neighbours. Its running time and exceptions are
-            outside the guarantee.
+            The score function, of two parameters in any order: the one named ``data`` gets the data, the other one a
+            candidate. Other parameters need defaults. The score is a finite real number that is higher for better
+            candidates, and changes by at most ``sensitivity`` between neighbours. The function's running time and
+            exceptions are outside the guarantee.
         rng : generator of `dpnoise.hazmat`, optional
             For tests only: makes the call reproducible, on one thread. Who knows its seed can subtract the noise. By
             default each call draws a fresh key from the operating system.
@@ -116,14 +119,13 @@ class SelectionMechanism(Mechanism):
         >>> from dpnoise import Exponential
         >>> prices = Exponential(epsilon=1.0, sensitivity=5, monotonic=True)
         >>> offers = [1.2, 3.5, 4.1, 4.8] * 250
-        >>> def revenue(offers, price):
-        ...     return price * sum(offer >= price for offer in offers)
+        >>> def revenue(data, price):
+        ...     return price * sum(offer >= price for offer in data)
         >>> best = prices.release_best(offers, candidates=[1, 2, 3, 4, 5], utility=revenue)
         """
-        if not callable(utility):
-            raise TypeError(f"utility must be a function of the data and a candidate, got {type(utility).__name__}")
+        score = _score(utility, data)
         listed = labels_of(candidates, "candidates")
-        return self.release([utility(data, candidate) for candidate in listed], candidates=listed, rng=rng)
+        return self.release([score(candidate) for candidate in listed], candidates=listed, rng=rng)
 
     def _chosen(self, scores: Any, candidates: Labels | None, rng: Rng) -> list[Any]:
         given = _scores(scores)
@@ -166,6 +168,31 @@ class OneOfMany(SelectionMechanism):
             Python's own types.
         """
         return self._chosen(scores, candidates, rng)[0]
+
+
+def _score(utility: Callable[..., Any], data: Any) -> Callable[[Any], Any]:
+    """Return the score of a candidate, for data that go to the parameter of that name: the order is not guessed."""
+    if not callable(utility):
+        raise TypeError(f"utility must be a function of the data and a candidate, got {type(utility).__name__}")
+    try:
+        signature = inspect.signature(utility)
+    except (TypeError, ValueError):  # a function of C
+        signature = inspect.Signature()
+    taken = {one.name: one for one in signature.parameters.values() if one.kind not in _VARIED}
+    needed = [name for name, one in taken.items() if one.default is one.empty]
+    others = [name for name in needed if name != "data"]
+    if len(others) != 1 or "data" not in taken:
+        raise TypeError(
+            "utility must have a parameter named data and one other without a default, for the candidate, such as "
+            f"lambda data, candidate: ..., got ({', '.join(needed)})"
+        )
+
+    def score(candidate: Any) -> Any:
+        call = inspect.BoundArguments(signature, OrderedDict({"data": data, others[0]: candidate}))
+        call.apply_defaults()  # those before data that has no name in calls
+        return utility(*call.args, **call.kwargs)
+
+    return score
 
 
 def _scores(scores: Any) -> NDArray[np.float64]:
