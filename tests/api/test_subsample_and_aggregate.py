@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -18,9 +19,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dpnoise import ParameterError, PrivacyCost
+from dpnoise import Laplace, ParameterError, PrivacyCost, PrivateSelection, queries
+from dpnoise.accounting import Ledger, ZcdpCost, group_privacy
 from dpnoise.hazmat import SeededRng
-from dpnoise.stability import Attempt, SubsampleAndAggregate
+from dpnoise.stability import Attempt, StableMode, SubsampleAndAggregate
 from dpnoise.stability._rows import Rows
 from dpnoise.stability._subsample_and_aggregate import _permutation
 
@@ -296,6 +298,61 @@ def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     assert mode_of(["a"] * 7 + [failed] * 2) == "a"
 
 
+SUBSTITUTE = {"epsilon": SURE, "relation": "substitute"}
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "default", "votes", "released"),
+    [
+        (queries.Histogram(domain=["a", "b"], **SUBSTITUTE), "b", ["a", "a", "b", 1, None, "z"], {"a": 2, "b": 3}),
+        (queries.Histogram(edges=[0, 5, 10], **SUBSTITUTE), 7, [1, 2.5, np.int8(7), "x", np.nan, [1]], [2, 4]),
+        (queries.Count(**SUBSTITUTE), False, [True, np.True_, 1, "yes", False, None], 2),
+        (StableMode(epsilon=SURE, delta=0.1, relation="substitute"), b"", [b"x"] * 5 + ["x"], b"x"),
+        (StableMode(epsilon=SURE, delta=0.1, relation="substitute"), "", list("abcabc"), None),
+        (
+            SubsampleAndAggregate(f=len, blocks=3, aggregate="mode", epsilon=SURE, delta=0.1),
+            0.0,
+            [1.0] * 6,
+            2,
+        ),
+    ],
+)
+def test_a_mechanism_aggregates_the_answers_of_one_kind(aggregate, default, votes, released):
+    mechanism = SubsampleAndAggregate(f=lambda block: block[0], blocks=6, aggregate=aggregate, default=default)
+    found = mechanism.attempt(votes)
+    assert np.array_equal(found.value, released)
+    assert (found.refusal is None) == (released is not None)
+    assert mechanism.cost == aggregate.cost
+
+
+def test_a_mechanism_is_charged_before_a_block_is_asked():
+    mean = SubsampleAndAggregate(f=max, blocks=6, aggregate=MEDIAN, default=0.0)
+    ledger = Ledger(":memory:", epsilon=2 * SURE, relation="substitute")
+    assert pickle.loads(pickle.dumps(mean)) == mean  # noqa: S301 - made here
+    assert 54 <= ledger.release(mean, ROWS) <= 59
+    assert ledger.remaining.epsilon == SURE
+    unfit = SubsampleAndAggregate(f=uncalled, blocks=6, aggregate=MEDIAN, default="a")
+    with pytest.raises(ParameterError, match="aggregate must take 6 answers"):
+        ledger.release(unfit, ROWS)
+    assert ledger.remaining.epsilon == SURE
+
+
+class Dearer(queries.Count):
+    @property
+    def cost(self):
+        return group_privacy(super().cost, 3)
+
+
+def test_a_mechanism_that_changes_its_cost_is_charged_that():
+    mechanism = SubsampleAndAggregate(f=max, blocks=6, aggregate=Dearer(**SUBSTITUTE), default=0.0)
+    assert mechanism.cost == PrivacyCost(3 * SURE, 0.0, "substitute")
+
+
+def test_other_processes_need_no_mechanism():
+    inner = SubsampleAndAggregate(f=lambda block: 2.0, blocks=6, aggregate=MEDIAN, default=0.0)
+    assert asked(ROWS, max, blocks=6, aggregate=inner, default=0.0, processes=2) == pytest.approx(2.0, abs=1e-3)
+
+
 def test_a_large_delta_is_warned_of_where_it_is_used():
     with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=100") as caught:
         mode_of(["a"] * 100, blocks=10, delta=0.01)
@@ -494,6 +551,9 @@ VOTES = {"aggregate": "noisy_max", "bounds": None, "candidates": ["a", "b"]}
 
 MODE = {"aggregate": "mode", "bounds": None, "delta": 1e-9}
 
+MEDIAN = queries.Median(bounds=(0, 100), epsilon=SURE, relation="substitute")
+OF_NUMBERS = {"aggregate": MEDIAN, "bounds": None, "epsilon": None, "default": 0.0}
+
 UNUSABLE = {
     "empty": ([], {}, ParameterError, "data must have rows"),
     "empty-frame": (pd.DataFrame({"a": []}), {}, ParameterError, "data must have rows"),
@@ -510,8 +570,38 @@ UNUSABLE = {
     "blocks-0": (ROWS, {"blocks": 0}, ParameterError, "blocks must be an integer from 1 to 9223372036854775807, got 0"),
     "blocks-half": (ROWS, {"blocks": 1.5}, TypeError, "blocks must be an int, got float"),
     "processes": (ROWS, {"processes": 0}, ParameterError, "processes must be an integer from 1 to 32767, got 0"),
-    "aggregate": (ROWS, {"aggregate": "sum"}, ParameterError, "aggregate must be one of mean, trimmed_mean, .*'sum'"),
-    "aggregate-list": (ROWS, {"aggregate": ["mean"]}, ParameterError, r"aggregate must be one of .*\['mean'\]"),
+    "aggregate": (
+        ROWS,
+        {"aggregate": "sum"},
+        ParameterError,
+        "aggregate must be a query, .* mean, trimmed_mean, .*'sum'",
+    ),
+    "aggregate-list": (ROWS, {"aggregate": ["mean"]}, ParameterError, r"aggregate must be a query, .*\['mean'\]"),
+    "aggregate-of-answers": (
+        ROWS,
+        OF_NUMBERS | {"aggregate": Laplace(epsilon=1.0)},
+        ParameterError,
+        'aggregate .*"sub',
+    ),
+    "aggregate-added": (
+        ROWS,
+        OF_NUMBERS | {"aggregate": queries.Count(epsilon=1.0)},
+        ParameterError,
+        "aggregate must be a query or mechanism for the relation .* got Count.* for 'add/remove'",
+    ),
+    "aggregate-rho": (
+        ROWS,
+        OF_NUMBERS | {"aggregate": PrivateSelection(run_cost=ZcdpCost(0.1, 0.0, "substitute"))},
+        ParameterError,
+        "delta must be given for a cost",
+    ),
+    "aggregate-epsilon": (ROWS, OF_NUMBERS | {"epsilon": 1.0}, ParameterError, "epsilon must be None for the agg"),
+    "aggregate-bounds": (ROWS, OF_NUMBERS | {"bounds": (0, 1)}, ParameterError, "bounds must be None for the aggreg"),
+    "aggregate-default": (ROWS, OF_NUMBERS | {"default": None}, ParameterError, "default must be .*got None"),
+    "aggregate-infinite": (ROWS, OF_NUMBERS | {"default": np.inf}, ParameterError, "default must be .*got inf"),
+    "aggregate-several": (ROWS, OF_NUMBERS | {"default": (1, 2)}, ParameterError, "default must be .*got .1, 2."),
+    "aggregate-text": (ROWS, OF_NUMBERS | {"default": "a"}, ParameterError, "aggregate must take .* 'a': column"),
+    "epsilon-none": (ROWS, {"epsilon": None}, ParameterError, "epsilon must be given for the aggregate 'mean'"),
     "epsilon-0": (ROWS, {"epsilon": 0.0}, ParameterError, "epsilon must be .*got 0"),
     "epsilon-nan": (ROWS, {"epsilon": np.nan}, ParameterError, "epsilon must be .*got (?i:nan)"),
     "epsilon-infinite": (ROWS, {"epsilon": np.inf}, ParameterError, "epsilon must be .*got inf"),

@@ -13,7 +13,7 @@ import pytest
 from dpnoise import audit
 from dpnoise.hazmat import SeededRng
 from dpnoise.mechanisms import ReportNoisyMax
-from dpnoise.queries import Median
+from dpnoise.queries import Histogram, Median
 from dpnoise.stability import SubsampleAndAggregate, _aggregates
 from dpnoise.stability._aggregates import aggregate_of
 
@@ -59,8 +59,9 @@ AVERAGES = [("mean", blocks, 0) for blocks in range(1, 7)] + [
 
 def aggregate_for(aggregate, blocks, cut, epsilon):
     """The library's own, which trims just so many."""
-    options = {"bounds": (0.0, float(HIGHEST))} | ({"alpha": (cut + 0.25) / blocks} if cut else {})
-    made = aggregate_of(aggregate, epsilon=epsilon, blocks=blocks, default=None, options=options)
+    options = {"epsilon": epsilon, "bounds": (0.0, float(HIGHEST))}
+    options |= {"alpha": (cut + 0.25) / blocks} if cut else {}
+    made = aggregate_of(aggregate, blocks=blocks, default=None, options=options)
     assert made._cut == cut
     return made
 
@@ -110,7 +111,7 @@ def test_releases_with_the_same_noise_move_by_the_sensitivity(aggregate, cut):
 def test_votes_move_by_what_their_mechanism_is_made_for(blocks):
     candidates = np.arange(HIGHEST + 1.0)
     votes = aggregate_of(
-        "noisy_max", epsilon=1.0, blocks=blocks, default=None, options={"candidates": list(candidates)}
+        "noisy_max", blocks=blocks, default=None, options={"epsilon": 1.0, "candidates": list(candidates)}
     )
     assert not votes._choice.monotonic
     counted = 0.0
@@ -124,7 +125,7 @@ def test_votes_move_by_what_their_mechanism_is_made_for(blocks):
 def test_medians_are_of_answers_one_of_which_is_replaced():
     """What their scores move by is enumerated in test_quantile_privacy.py."""
     bounds = (0.0, float(HIGHEST))
-    median = aggregate_of("median", epsilon=1.0, blocks=3, default=None, options={"bounds": bounds})
+    median = aggregate_of("median", blocks=3, default=None, options={"epsilon": 1.0, "bounds": bounds})
     assert median._queries == [Median(bounds=bounds, epsilon=1.0, relation="substitute")]
 
 
@@ -137,7 +138,7 @@ def released_and_distance(answers, monkeypatch):
     seen = []
     released = _aggregates.released
     monkeypatch.setattr(_aggregates, "released", lambda *given: seen.append(given) or released(*given))
-    made = aggregate_of("mode", epsilon=1.0, blocks=len(answers), default=None, options={"delta": 0.1})
+    made = aggregate_of("mode", blocks=len(answers), default=None, options={"epsilon": 1.0, "delta": 0.1})
     made.release(answers, None)
     ((value, distance, test, *_),) = seen
     assert (test.epsilon, test.delta) == (1.0, 0.1)
@@ -249,3 +250,31 @@ def test_a_forgotten_factor_of_two_is_found(aggregate, monkeypatch):
     found = shown(aggregate, ENOUGH, level=0.99)
     print(f"{aggregate}: {found:.3f} of 1")
     assert found > 1.0
+
+
+class ForOneMore(Histogram):
+    """A histogram with noise for one row more or less, that says it is for a replaced one."""
+
+    def __init__(self, **options):
+        super().__init__(**options | {"relation": "add/remove"})
+
+    @property
+    def relation(self):
+        return "substitute"
+
+
+@pytest.mark.parametrize(("histogram", "within"), [(Histogram, True), (ForOneMore, False)])
+def test_a_mechanism_loses_what_it_claims_for_a_replaced_answer(histogram, within):
+    votes = histogram(domain=["a", "b"], epsilon=1.0, relation="substitute")
+    mechanism = SubsampleAndAggregate(f=lambda block: block[0], blocks=2, aggregate=votes, default="a")
+    counts = partial(_leads, mechanism)
+    level, n = (1 - 1e-9, N // 3) if within else (0.99, 2 * ENOUGH)
+    found = audit.epsilon_lower_bound(counts, ["a", "b"], ["a", "a"], n=n, level=level).epsilon
+    print(f"{histogram.__name__}: {found:.3f} of 1")
+    assert (found <= mechanism.epsilon) == within
+
+
+def _leads(mechanism, data):
+    """How much more votes one has than the other: what a replaced answer moves most."""
+    counts = mechanism.release(data)
+    return counts["a"] - counts["b"]

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from dpnoise._arrays import array_of
 from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import real, share_of
-from dpnoise._types import Number, Rng
-from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
+from dpnoise._numbers import real, real_up, share_of
+from dpnoise._silence import without_warnings
+from dpnoise._types import Rng
+from dpnoise.mechanisms import DiscreteLaplace, Mechanism, ReportNoisyMax
 from dpnoise.queries import Mean, Median
 from dpnoise.sensitivity import check_bounds
 from dpnoise.stability._distances import mode
-from dpnoise.stability._mechanism import Attempt, released, stability_test
+from dpnoise.stability._mechanism import Attempt, StableMechanism, released, stability_test
 
 NO_ANSWER: Final = "f had no answer more often than any one answer"
 
@@ -39,6 +40,9 @@ class Aggregate:
     delta = 0.0
     given: Mapping[str, Any]
     """The other parameters of the aggregate, in hashable form."""
+
+    def check(self, blocks: int) -> None:
+        """Refuse what cannot aggregate so many answers, before a block is asked."""
 
     @abstractmethod
     def read(self, answer: Any) -> Any:
@@ -241,13 +245,71 @@ def _text(answer: Any) -> str:
     return repr(answer)
 
 
+# --- any column ----------------------------------------------------------------------------------------------------
+
+
+class Column(Aggregate):
+    """What a query or mechanism releases of the answers, for which a replaced answer is a replaced row."""
+
+    def __init__(self, mechanism: Mechanism, default: Any) -> None:
+        if mechanism.relation != "substitute":
+            raise ParameterError(
+                'aggregate must be a query or mechanism for the relation "substitute", since one answer is replaced by '
+                f"another, got {mechanism!r} for {mechanism.relation!r}"
+            )
+        self._mechanism = mechanism
+        self._default = _entry(default)
+        cost = mechanism.cost  # which a subclass may change
+        self.epsilon, self.delta = real_up(cost.epsilon, "epsilon"), real_up(cost.delta, "delta")
+        self.given = {"default": self._default}
+
+    def check(self, blocks: int) -> None:
+        try:
+            with without_warnings():
+                self._mechanism._taken([self._default] * blocks)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"aggregate must take {blocks} answers such as the default {self._default!r}: {error}"
+            ) from None
+
+    def read(self, answer: Any) -> Any:
+        """Accept the kind of the default: a column of one kind has no error that depends on several answers."""
+        found = float(_finite(answer, ())) if isinstance(self._default, float) else plain(answer)
+        if type(found) is not type(self._default):
+            raise TypeError
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_default": self._default}  # what `read` needs in other processes
+
+    def release(self, answers: Iterable[Any], rng: Rng) -> Attempt:
+        column = [self._default if answer is None else answer for answer in answers]
+        with without_warnings():  # a delta is compared with the number of rows, not with that of blocks
+            if isinstance(self._mechanism, StableMechanism):
+                return self._mechanism.attempt(column, rng=rng)
+            return Attempt(self._mechanism.release(column, rng=rng))
+
+
+def _entry(default: Any) -> Any:
+    found = plain(default)
+    if type(found) in (str, bytes, bool):
+        return found
+    try:
+        return float(_finite(default, ()))
+    except (OverflowError, TypeError, ValueError):
+        raise ParameterError(
+            "default must be a finite number, a text, bytes or a boolean for a query or mechanism, since answers of "
+            f"another kind count as the default, got {default!r}"
+        ) from None
+
+
 # --- the table -----------------------------------------------------------------------------------------------------
 
 
 class _Entry(NamedTuple):
     make: Callable[..., Aggregate]
     options: tuple[str, ...]
-    """The options that it requires; all others are refused."""
+    """The options that it requires beside epsilon; all others are refused."""
 
 
 AGGREGATES: Final[Mapping[str, _Entry]] = {
@@ -260,13 +322,15 @@ AGGREGATES: Final[Mapping[str, _Entry]] = {
 }
 
 
-def aggregate_of(name: str, *, epsilon: Number, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
-    if not isinstance(name, str) or name not in AGGREGATES:
-        raise ParameterError(f"aggregate must be one of {', '.join(AGGREGATES)}, got {name!r}")
-    entry = AGGREGATES[name]
+def aggregate_of(named: str | Mechanism, *, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
+    if not isinstance(named, Mechanism) and (not isinstance(named, str) or named not in AGGREGATES):
+        raise ParameterError(f"aggregate must be a query, a mechanism or one of {', '.join(AGGREGATES)}, got {named!r}")
+    needed = ("epsilon", *AGGREGATES[named].options) if isinstance(named, str) else ()
     given = {option: value for option, value in options.items() if value is not None}
     for option in options:
-        if (option in given) != (option in entry.options):
+        if (option in given) != (option in needed):
             problem = "must be None for" if option in given else "must be given for"
-            raise ParameterError(f"{option} {problem} the aggregate {name!r}")
-    return entry.make(epsilon=epsilon, blocks=blocks, default=default, **given)
+            raise ParameterError(f"{option} {problem} the aggregate {named!r}")
+    if isinstance(named, str):
+        return AGGREGATES[named].make(blocks=blocks, default=default, **given)
+    return Column(named, default)

@@ -15,6 +15,7 @@ from dpnoise._processes import Died, in_processes
 from dpnoise._silence import interruptible
 from dpnoise._types import Integer, Number, Rng
 from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
 from dpnoise.stability._functions import answer_of, check_importable
@@ -30,7 +31,8 @@ class SubsampleAndAggregate(StableMechanism):
     The rows are partitioned at random into blocks of equal size, give or take one; the function is called on each; and
     a private aggregate of the answers is released. A row is in one block, so it can change one answer, whatever the
     function does. The release is epsilon-differentially private, for "mode" (epsilon, delta)-differentially private,
-    between data in which one row is replaced by another; the number of rows is public.
+    between data in which one row is replaced by another; the number of rows is public. With a query or mechanism as the
+    aggregate it has the guarantee of that.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class SubsampleAndAggregate(StableMechanism):
         differs between processes, is another.
     blocks : int
         The number of blocks, from 1 to the number of rows.
-    aggregate : str
+    aggregate : str, or query or mechanism for the relation "substitute"
         How the answers are aggregated.
 
         - "mean", "trimmed_mean" (without a part ``alpha`` of the answers at each end) and "winsorized_mean" (with these
@@ -51,13 +53,15 @@ class SubsampleAndAggregate(StableMechanism):
         - "median": for numbers, clamped to ``bounds``, by the exponential mechanism.
         - "noisy_max": the commonest of the ``candidates``, by report noisy max.
         - "mode": the exact commonest answer, or None if the vote is too close. Needs ``delta``.
+        - A query or mechanism of dpnoise that takes a column, such as a `Histogram` of ``relation="substitute"``: its
+          release of the answers, a row each. Its own cost is that of the release. Needs ``default``.
     bounds : pair of float or sequence of d pairs, optional
         The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
         numbers, and each coordinate is aggregated at epsilon / d. Never take them from the data.
     candidates : sequence, optional
         The possible answers of ``f``, for "noisy_max" only: public, hashable and all different.
-    epsilon : float
-        The privacy parameter of a release: positive and finite.
+    epsilon : float, optional
+        The privacy parameter of a release: positive and finite. It must be given for an aggregate that is a name.
     delta : float, optional
         The privacy parameter of a release, for "mode" only: between 0 and 1, both excluded. Choose it much smaller than
         one over the number of rows.
@@ -67,7 +71,8 @@ class SubsampleAndAggregate(StableMechanism):
     default : object, optional
         The value that counts as the answer of a block without one: a block on which ``f`` raises, or returns NaN, an
         infinity, another shape or no candidate. By default it is the middle of the bounds; for "noisy_max" and "mode",
-        a vote for no outcome.
+        a vote for no outcome. For a query or mechanism, which must have one, it is a finite number, a text, bytes or a
+        boolean, and answers of another kind than it count as it, too.
     processes : int, default 1
         The number of processes that call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a
         function that they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is
@@ -131,10 +136,10 @@ class SubsampleAndAggregate(StableMechanism):
         *,
         f: Callable[[Any], Any],
         blocks: Integer,
-        aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"],
+        aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"] | Mechanism,
         bounds: Bounds | Sequence[Bounds] | None = None,
         candidates: Sequence[Any] | None = None,
-        epsilon: Number,
+        epsilon: Number | None = None,
         delta: Number | None = None,
         alpha: Number | None = None,
         default: Any = None,
@@ -144,8 +149,8 @@ class SubsampleAndAggregate(StableMechanism):
             raise TypeError(f"f must be callable, got {type(f).__name__}")
         number = integer(blocks, "blocks", range(1, 2**63))
         workers = integer(processes, "processes", range(1, 2**15))
-        options = {"bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
-        self._aggregate = aggregate_of(aggregate, epsilon=epsilon, blocks=number, default=default, options=options)
+        options = {"epsilon": epsilon, "bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
+        self._aggregate = aggregate_of(aggregate, blocks=number, default=default, options=options)
         self._given = {"f": f, "blocks": number, "aggregate": aggregate, "processes": workers, **self._aggregate.given}
 
     @property
@@ -155,7 +160,7 @@ class SubsampleAndAggregate(StableMechanism):
 
     @property
     def delta(self) -> float:
-        """The privacy parameter delta, 0 for all aggregates but "mode"."""
+        """The privacy parameter delta, 0 for all aggregates but "mode" and mechanisms that have one."""
         return self._aggregate.delta
 
     @property
@@ -164,8 +169,10 @@ class SubsampleAndAggregate(StableMechanism):
         return "substitute"
 
     def _values(self) -> dict[str, Any]:
-        # A delta is given for "mode" alone.
-        return {name: value for name, value in super()._values().items() if name != "delta" or value}
+        # A delta is given for "mode" alone, and neither it nor epsilon for a mechanism.
+        own = isinstance(self.aggregate, Mechanism)
+        kept = () if own else ("epsilon", "delta") if self.delta else ("epsilon",)
+        return {name: value for name, value in super()._values().items() if name in kept or name in self._given}
 
     def release(self, data: Any, *, rng: Rng = None) -> Any:
         """Release the aggregate of the answers on random blocks.
@@ -184,7 +191,7 @@ class SubsampleAndAggregate(StableMechanism):
 
         Returns
         -------
-        float, ndarray of shape (d,), a candidate, an outcome or None
+        float, ndarray of shape (d,), a candidate, an outcome or None; or what a query or mechanism releases
             The aggregate. Averages lie within the bounds.
 
         Raises
@@ -202,6 +209,7 @@ class SubsampleAndAggregate(StableMechanism):
         rows = Rows(data)
         blocks = integer(self.blocks, "blocks", range(1, len(rows) + 1))
         warn_of_large(self.delta, len(rows))
+        self._aggregate.check(blocks)
         if self.processes > 1:
             check_importable(self.f)
         ask = partial(answer_of, self.f, self._aggregate.read)
