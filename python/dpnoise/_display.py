@@ -14,7 +14,7 @@ from decimal import ROUND_FLOOR, Decimal
 from html import escape
 from importlib import import_module
 from numbers import Number, Rational, Real
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -259,13 +259,7 @@ def silent() -> Iterator[None]:
 
 
 @contextmanager
-def progress(
-    task: str,
-    total: int | None,
-    unit: Literal[
-        "rows", "bytes", "releases", "blocks", "subsets", "distributions", "collections", "protocols"
-    ] = "rows",
-) -> Iterator[Callable[[float], None]]:
+def progress(task: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr, if that is a terminal; yields a function that advances it by a number of units.
 
     Without rich, which the extra ``cli`` brings, there is no bar, and none within `silent`.

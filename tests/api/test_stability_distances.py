@@ -4,6 +4,9 @@ import math
 import re
 import warnings
 from fractions import Fraction
+from functools import partial
+from itertools import product
+from statistics import median_low
 
 import numpy as np
 import pandas as pd
@@ -300,3 +303,46 @@ def test_parameters_out_of_range():
     refuses("discretization must be an integer from 1 to 2, got -1", stability.iqr_distance, -1)
     refuses("discretization must be an int, got float", stability.iqr_distance, 1.0, kind=TypeError)
     assert stability.iqr_distance([3.0] * 40) == 10, "all values equal are data as any other"
+
+
+# --- local sensitivity ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", ["add/remove", "substitute"])
+def test_a_median_has_a_local_sensitivity_where_its_distance_is_zero(relation):
+    domain, zero = [-1.0, 0.0, 1.0, 2.0], 0
+    for x in (x for n in range(2, 7) for x in product([0.0, 1.0], repeat=n)):
+        most = stability.local_sensitivity(median_low, x, domain, relation=relation)
+        assert (most > 0) == (stability.median_distance(x, relation=relation) == 0)
+        zero += most == 0
+    assert zero > 10, "both occur"
+
+
+def test_a_local_sensitivity_is_of_the_rows_and_the_domain():
+    assert stability.local_sensitivity(sum, [3, 8], range(-5, 8)) == 8
+    assert stability.local_sensitivity(sum, [3, 8], range(-5, 8), relation="substitute") == 13
+    counts = stability.local_sensitivity(partial(np.bincount, minlength=2), [0, 1], [0, 1], relation="substitute")
+    assert counts == 2, "the answers are vectors"
+    assert stability.local_sensitivity(len, [], ["a"]) == 1
+    assert stability.local_sensitivity(list.pop, [0, 9], [0, 9]) == 9, "a function may change its list"
+
+
+@pytest.mark.parametrize(
+    ("f", "data", "options", "kind", "message"),
+    [
+        ("sum", [1], {}, TypeError, "f must be callable, got str"),
+        (sum, [1], {"domain": []}, ParameterError, "domain must have one or more values, got none"),
+        (sum, [], {"relation": "substitute"}, ParameterError, "data must have one or more values, got none"),
+        (sum, [1], {"relation": "add"}, ParameterError, "relation must be"),
+        (tuple, [1], {}, ParameterError, "f must return finite numbers, as many for all data"),
+        (lambda x: math.inf if len(x) > 1 else 0, [1], {}, ParameterError, "f must return finite numbers"),
+        (lambda x: math.nan, [1], {}, ParameterError, "f must return finite numbers"),
+        (lambda x: "many", [1], {}, ParameterError, "f must return finite numbers"),
+        (lambda x: 10**400, [1], {}, ParameterError, "f must return finite numbers"),
+        (len, 1, {}, TypeError, "data must be an iterable of rows, got int"),
+        (len, pd.DataFrame({"a": [1]}), {}, TypeError, "data must be .* got DataFrame, whose items are its columns"),
+    ],
+)
+def test_what_has_no_local_sensitivity_is_refused(f, data, options, kind, message):
+    with pytest.raises(kind, match=f"^{message}"):
+        stability.local_sensitivity(f, data, **{"domain": [0]} | options)

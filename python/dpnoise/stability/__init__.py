@@ -7,7 +7,7 @@ refusal cost the same, and the cost is known in advance: ledgers and accountants
 """
 
 from dpnoise import _calls
-from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance
+from dpnoise.stability._distances import iqr_distance, local_sensitivity, median_distance, mode_distance
 from dpnoise.stability._mechanism import Attempt, StableMechanism
 from dpnoise.stability._median_and_mode import StableMedian, StableMode, StableValue
 from dpnoise.stability._propose_test_release import ProposeTestRelease
@@ -26,6 +26,7 @@ __all__ = [
     "StableValue",
     "SubsampleAndAggregate",
     "iqr_distance",
+    "local_sensitivity",
     "median_distance",
     "mode_distance",
 ]

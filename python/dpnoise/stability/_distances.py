@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns, _native
+from dpnoise._display import progress
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import integer
+from dpnoise._numbers import integer, items_of
 from dpnoise._types import Integer, Number
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._powers import DISCRETIZATIONS, checked_base, interval
@@ -22,6 +24,81 @@ class Found(NamedTuple):
     value: Any
     distance: int
     n: int
+
+
+def local_sensitivity(
+    f: Callable[[list[Any]], Any], data: Iterable[Any], domain: Iterable[Any], *, relation: Relation = "add/remove"
+) -> float:
+    """Compute the local sensitivity: the most that any one row can change the answer of a function for the given data.
+
+    All neighbours are tried, so it is for small made-up data, to learn what one row can do. It is exact and depends on
+    the data, so it is not private, nor is noise in proportion to it: do not use it on private data.
+
+    Parameters
+    ----------
+    f : callable
+        The function, called with a list of rows: it returns a finite number, or as many of them for all data.
+    data : iterable of length n
+        The rows.
+    domain : iterable
+        All values that a row may have, one or more.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: `"add/remove"`: one row is added, at the end, or removed; `"substitute"`: one
+        row is replaced by a value of the domain.
+
+    Returns
+    -------
+    float
+        The largest L1 distance between the answers for the data and for a neighbour.
+
+    References
+    ----------
+    Nissim, Raskhodnikova and Smith (2007), "Smooth sensitivity and sampling in private data analysis", definition 1.3;
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Definition 7.1.
+
+    Examples
+    --------
+    >>> from statistics import median_low
+    >>> from dpnoise import stability
+    >>> stability.local_sensitivity(median_low, [0, 0, 0, 100, 100], domain=range(101), relation="substitute")
+    100.0
+    >>> stability.local_sensitivity(median_low, [0, 0, 0, 0, 100], domain=range(101), relation="substitute")
+    0.0
+    """
+    check_relation(relation)
+    if not callable(f):
+        raise TypeError(f"f must be callable, got {type(f).__name__}")
+    if hasattr(data, "columns"):
+        raise TypeError(f"data must be an iterable of rows, got {type(data).__name__}, whose items are its columns")
+    rows, values = items_of(data, "data", "rows"), items_of(domain, "domain", "values")
+    if not values or (not rows and relation == "substitute"):
+        raise ParameterError(f"{'data' if values else 'domain'} must have one or more values, got none")
+    exact = _numbers(f(rows.copy()))  # f may change its list
+    number = len(values) * len(rows) if relation == "substitute" else len(values) + len(rows)
+    most = 0.0
+    with progress("trying", number, "neighbours") as advance:
+        for neighbour in _neighbours(rows, values, relation):
+            answer = _numbers(f(neighbour))
+            if answer.shape != exact.shape or not np.isfinite([answer, exact]).all():
+                raise ParameterError("f must return finite numbers, as many for all data")
+            most = max(most, float(np.abs(answer - exact).sum()))
+            advance(1)
+    return most
+
+
+def _numbers(answer: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(answer, np.float64)
+    except (OverflowError, TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _neighbours(rows: list[Any], values: list[Any], relation: Relation) -> Iterator[list[Any]]:
+    for place in range(len(rows)):
+        before, after = rows[:place], rows[place + 1 :]
+        yield from ([*before, value, *after] for value in values) if relation == "substitute" else [before + after]
+    if relation == "add/remove":
+        yield from ([*rows, value] for value in values)
 
 
 def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
