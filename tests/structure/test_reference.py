@@ -6,11 +6,23 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import dpnoise
 from tests.noise_kinds import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/dpnoise"
+
+
+# A search finds what is written as a reader types it, and no formula.
+NUMBERED = ["Definition 7.1", "Definition 7.2", "Definition 7.3", "Proposition 7.2", "Example 7.1", "A_dist", "A_samp"]
+
+
+@pytest.mark.parametrize("word", NUMBERED)
+def test_the_map_of_the_book_has_its_chapter_7_in_plain_text(word):
+    text = (ROOT / "docs/book.md").read_text(encoding="utf-8")
+    assert word in re.sub(r"\\\(.*?\\\)", "", text, flags=re.DOTALL)
 
 
 def exported(source):

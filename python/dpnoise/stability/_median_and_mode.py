@@ -39,9 +39,9 @@ class StableValue(StableMechanism):
 
     References
     ----------
-    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 13 and Theorem 7.2; Smith
-    and Thakurta (2013), "Differentially private feature selection via stability arguments, and the robustness of the
-    lasso".
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 13 and Proposition 7.2;
+    Smith and Thakurta (2013), "Differentially private feature selection via stability arguments, and the robustness of
+    the lasso".
 
     Examples
     --------
