@@ -80,6 +80,21 @@ def test_an_exception_is_a_refusal_that_tells_nothing(error: BaseException) -> N
     assert full(answer=raises(error)) == REFUSED
 
 
+def test_a_wrong_signature_shows_on_made_up_data_and_reads_as_a_failed_test_otherwise() -> None:
+    functions = {"distance": lambda x, bound: -3, "answer": lambda x, bound, epsilon: (x, bound, epsilon)}
+    made = stability.ProposeTestRelease(propose=float, epsilon=2.0, delta=1e-9, **functions)
+    assert made.try_on([7]) == (1.0, 0, ([7], 1.0, 1.0))
+    for name in functions:
+        wrong = stability.ProposeTestRelease(propose=1, epsilon=2.0, delta=1e-9, **functions | {name: lambda x: 40})
+        assert wrong.attempt([7]).refusal == "the test of the proposed bound failed, or the release did"
+        with pytest.raises(TypeError, match="positional argument"):
+            wrong.try_on([7])
+    with pytest.raises(TypeError, match=r"^distance must return an int, got float$"):
+        stability.ProposeTestRelease(
+            propose=1, epsilon=2.0, delta=1e-9, **functions | {"distance": lambda x, bound: 1.5}
+        ).try_on([7])
+
+
 def test_warnings_are_not_shown() -> None:
     def warn(*arguments: Any) -> int:
         warnings.warn("secret", UserWarning, stacklevel=1)

@@ -6,6 +6,7 @@ import pickle
 import re
 import signal
 import struct
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -385,6 +386,24 @@ def test_the_parameters_are_those_of_the_book():
     assert plan.q == 1 / (64 * math.log(1e6))
     assert plan.subsets == math.ceil(math.log(1e11) / plan.q**2) == 19_801_688
     assert plan.cap == math.floor(2 * plan.subsets * plan.q) == 44_790
+    bootstrap = stability.StableBootstrap(f="mode", epsilon=1.0, delta=1e-6)
+    assert (bootstrap.sample_rate, bootstrap.subsets(100_000)) == (plan.q, plan.subsets)
+    with pytest.raises(ParameterError, match=r"^data must have at least .* 885 rows"):
+        bootstrap.subsets(884)
+
+
+def test_what_a_function_raises_on_made_up_rows_is_shown():
+    def tried(f, rows=tuple(range(200))):
+        return stability.StableBootstrap(f=f, **EASY).try_on(rows)
+
+    with pytest.raises(TypeError, match="'list' object cannot be interpreted as an integer"):
+        tried(range)
+    with pytest.raises(ParameterError, match=r"^f must return what can be used, got \[\], which counts as no answer$"):
+        tried(lambda rows: [])
+    with pytest.warns(UserWarning, match="^200 rows"):
+        tried(lambda rows: warnings.warn("200 rows", stacklevel=1))
+    assert 0 < tried(len) < math.inf
+    assert 0 < tried("mode") < math.inf
 
 
 def test_stable_functions_are_released_with_the_probability_that_is_promised():

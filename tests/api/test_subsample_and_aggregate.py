@@ -434,6 +434,22 @@ def test_what_is_no_candidate_is_a_vote_for_the_default_or_for_none(answer):
     assert winner("b") == "b"
 
 
+def test_what_a_function_raises_on_made_up_rows_is_shown():
+    def tried(f, **options):
+        settings = {"blocks": 6, "aggregate": "mean", "bounds": (0, 100), "epsilon": 1.0}
+        return SubsampleAndAggregate(f=f, **(settings | options)).try_on(ROWS)
+
+    assert sorted(tried(len, blocks=7)) == [8] * 3 + [9] * 4
+    with pytest.raises(ValueError, match=r"^these rows are secret: \["):
+        tried(raising)
+    with pytest.raises(ParameterError, match=r"^f must return what can be used, got nan, which counts as no answer$"):
+        tried(lambda block: np.nan)
+    with pytest.raises(ParameterError, match="got 'c', which counts as no answer"):
+        tried(lambda block: "c", aggregate="noisy_max", bounds=None, candidates=["a", "b"])
+    with pytest.raises(ParameterError, match=r"^blocks must be an integer from 1 to 60, got 61"):
+        tried(uncalled, blocks=61)
+
+
 def interrupting(block):
     raise KeyboardInterrupt
 

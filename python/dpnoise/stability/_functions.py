@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from dpnoise._errors import ParameterError
 from dpnoise._processes import Died, in_processes
 from dpnoise._silence import without_warnings
 
@@ -18,6 +19,18 @@ def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) ->
             return read(f(rows))
     except BaseException:  # Rust's panics, such as those of polars, are no `Exception`; see `interruptible`
         return None
+
+
+def tried(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) -> Any:
+    """Call a function on made-up rows, where what `answer_of` hides may be shown."""
+    answer = f(rows)
+    try:
+        read(answer)
+    except Exception as error:
+        raise ParameterError(
+            f"f must return what can be used, got {answer!r:.60}, which counts as no answer"
+        ) from error
+    return answer
 
 
 def check_importable(f: Callable[[Any], Any]) -> None:

@@ -49,9 +49,9 @@ class ProposeTestRelease(StableMechanism):
     Notes
     -----
     Exceptions and warnings of the functions are not shown, since they depend on the data: try both functions on made-up
-    data first. An exception in `distance` counts as a distance of 0, which nearly always means a refusal, and must
-    respect the condition above: where `distance` raises one, it must be at most 1 for all neighbours. An exception in
-    `answer` is a refusal with the same reason. A refusal costs as much as a release.
+    data first, by `try_on`. An exception in `distance` counts as a distance of 0, which nearly always means a refusal,
+    and must respect the condition above: where `distance` raises one, it must be at most 1 for all neighbours. An
+    exception in `answer` is a refusal with the same reason. A refusal costs as much as a release.
 
     What the functions print or write, and how long they take, is not hidden: none of that may depend on the data.
 
@@ -143,12 +143,35 @@ class ProposeTestRelease(StableMechanism):
         """
         return self._attempt(data, rng).value
 
+    def try_on(self, example: Any) -> tuple[float, int, Any]:
+        """Call the functions on MADE-UP data, and let their errors through, which a release hides.
+
+        Nothing of this is private: never give it the private data, nor data that were copied or computed from them.
+
+        Parameters
+        ----------
+        example : object
+            Made-up or public data, of the kind that `release` takes.
+
+        Returns
+        -------
+        (float, int, object)
+            The proposed bound, the distance that `distance` returned, 0 for less than 0, and what `answer` returned.
+        """
+        bound = self._proposed(example)
+        distance = max(0, integer(self.distance(example, bound), "return"))
+        return bound, distance, self.answer(example, bound, self._native.epsilon)
+
+    def _proposed(self, data: Any) -> float:
+        if not callable(self.propose):
+            return float(self.propose)
+        rows = _rows(data)
+        bound = _bound(self.propose(rows))
+        warn_of_large(self.delta, rows)
+        return bound
+
     def _attempt(self, data: Any, rng: Rng) -> Attempt:
-        bound = self.propose
-        if callable(bound):
-            rows = _rows(data)
-            bound = _bound(bound(rows))
-            warn_of_large(self.delta, rows)
+        bound = self._proposed(data)
         with interruptible(partial(_found, self.distance, data)) as finding:
             if not self._native.passes(finding(bound), rng):
                 return _REFUSAL

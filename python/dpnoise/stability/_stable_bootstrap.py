@@ -13,7 +13,7 @@ from dpnoise._display import progress
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._numbers import integer
-from dpnoise._types import Number, Rng
+from dpnoise._types import Integer, Number, Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, released, stability_test, warn_of_large
 from dpnoise.stability._rows import held_rows
@@ -76,7 +76,8 @@ class StableBootstrap(StableMechanism):
     functions it is measured with zeros in place of the data, and with as many values as there are rows. For a callable
     it is measured with the data, so it can reveal as much about them as the time of the whole run does. It is rounded
     up to a power of two of minutes, hours or days. If time must reveal nothing, the time of the function must not
-    depend on the data. Nothing else about single calls is shown, but what the function prints or writes is not hidden.
+    depend on the data; `try_on` estimates it from made-up rows. Nothing else about single calls is shown, but what the
+    function prints or writes is not hidden.
 
     Each different value of a callable takes memory, so there should be few.
 
@@ -179,6 +180,49 @@ class StableBootstrap(StableMechanism):
             The result of `release` as ``value``, and the public reason for a refusal as ``refusal``.
         """
         return self._attempt(data, rng, threads)
+
+    def try_on(self, example: Any, *, threads: int | None = None) -> float:
+        """Call ``f`` on subsets of MADE-UP rows, let its errors through, and estimate the time of a release.
+
+        Nothing of this is private: never give it the private data, nor rows that were copied or computed from them.
+
+        Parameters
+        ----------
+        example : array, list, data frame or series
+            Made-up or public rows, of the kind that `release` takes and as many, which the time depends on.
+        threads : int, optional
+            The number of threads, as of `release`.
+
+        Returns
+        -------
+        float
+            About how many seconds `release` takes for as many rows, on this machine.
+
+        Raises
+        ------
+        ParameterError
+            When a value cannot be counted. What ``f`` raises is raised, too.
+        """
+        function = self._function(example, threads)
+        plan = _Plan.of(function.rows, self.epsilon, self.delta)
+        if isinstance(function, PythonFunction):
+            function.try_on(plan.q)
+        return function.seconds_per_subset(plan.q) * plan.subsets
+
+    def subsets(self, n: Integer) -> int:
+        """Return the number of subsets for n rows, m in the book: ln(n/delta) / q^2, rounded up.
+
+        Parameters
+        ----------
+        n : int
+            The number of rows, from ``64 ln(1/delta) / epsilon`` to 2**53 - 1.
+        """
+        return _Plan.of(integer(n, "n", range(1, 2**53)), self.epsilon, self.delta).subsets
+
+    @property
+    def sample_rate(self) -> float:
+        """The probability with which a subset contains a row, q in the book: epsilon / (64 ln(1/delta))."""
+        return _sample_rate(self.epsilon, self.delta)
 
     def _held(self, x: Any) -> Any:
         if callable(self.f):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
-from dpnoise.stability._functions import answer_of, check_importable
+from dpnoise.stability._functions import answer_of, check_importable, tried
 from dpnoise.stability._mechanism import Attempt, Parameter, StableMechanism, warn_of_large
 from dpnoise.stability._rows import Rows, held_rows
 
@@ -88,8 +88,8 @@ class SubsampleAndAggregate(StableMechanism):
     public. The items of a list stay as they are.
 
     Exceptions and warnings of ``f`` are not shown, since they depend on the data. What it prints, logs or writes, and
-    the time that it takes, is not hidden. Try it on made-up data first: if it always fails, there is no sign of that,
-    and the release is close to the default.
+    the time that it takes, is not hidden. Try it on made-up data first, by `try_on`: if it always fails, there is no
+    sign of that, and the release is close to the default.
 
     References
     ----------
@@ -205,15 +205,52 @@ class SubsampleAndAggregate(StableMechanism):
     def _held(self, x: Any) -> Any:
         return held_rows(x)
 
-    def _attempt(self, data: Any, rng: Rng) -> Attempt:
-        rows = Rows(data)
+    def try_on(self, example: Any) -> list[Any]:
+        """Call ``f`` on random blocks of MADE-UP rows, and let its errors through, which a release hides.
+
+        Nothing of this is private: never give it the private data, nor rows that were copied or computed from them.
+
+        Parameters
+        ----------
+        example : array, list, data frame or series
+            Made-up or public rows, of the kind that `release` takes; at best as many, so that the blocks are as large.
+
+        Returns
+        -------
+        list
+            The answer of each block, as ``f`` gave it.
+
+        Raises
+        ------
+        ParameterError
+            When an answer cannot be used, so that it would count as the default. What ``f`` raises is raised, too.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpnoise import stability
+        >>> made_up = np.linspace(150, 190, 40)
+        >>> spread = stability.SubsampleAndAggregate(f=np.ptp, blocks=4, aggregate="mean", bounds=(0, 50), epsilon=1.0)
+        >>> len(spread.try_on(made_up))
+        4
+        """
+        rows = Rows(example)
+        parts = _parts(rows, self._checked(rows), None)
+        return [tried(self.f, self._aggregate.read, part) for part in parts]
+
+    def _checked(self, rows: Rows) -> int:
         blocks = integer(self.blocks, "blocks", range(1, len(rows) + 1))
         warn_of_large(self.delta, len(rows))
         self._aggregate.check(blocks)
+        return blocks
+
+    def _attempt(self, data: Any, rng: Rng) -> Attempt:
+        rows = Rows(data)
+        blocks = self._checked(rows)
         if self.processes > 1:
             check_importable(self.f)
         ask = partial(answer_of, self.f, self._aggregate.read)
-        parts = enumerate(map(rows.at, np.array_split(_permutation(len(rows), rng), blocks)))
+        parts = enumerate(_parts(rows, blocks, rng))
         answers = [None] * blocks
         with (
             closing(
@@ -225,6 +262,10 @@ class SubsampleAndAggregate(StableMechanism):
                 answers[place] = None if isinstance(reply, Died) else reply
                 advance(1)
         return self._aggregate.release(answers, rng)
+
+
+def _parts(rows: Rows, blocks: int, rng: Rng) -> Iterator[Any]:
+    return map(rows.at, np.array_split(_permutation(len(rows), rng), blocks))
 
 
 def _permutation(rows: int, rng: Rng) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from dpnoise._native import Subsets, SubsetVotes
 from dpnoise._processes import Died, in_processes
 from dpnoise._silence import interruptible
 from dpnoise._types import Rng
-from dpnoise.stability._functions import answer_of, check_importable
+from dpnoise.stability._functions import answer_of, check_importable, tried
 from dpnoise.stability._rows import Rows
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
@@ -156,6 +156,9 @@ def _matrix(data: Any) -> NDArray[np.float64]:
 _SUBSETS: Final = 256
 _POSITIONS: Final = 2**20
 
+# How many subsets `try_on` calls a function on.
+_TRIED: Final = 20
+
 # How long the trial of a function takes, in seconds.
 _TRIAL: Final = 0.1
 
@@ -176,9 +179,16 @@ class PythonFunction:
         rows = Rows(data)
         self.rows = len(rows)
         self._processes = processes or 1
+        self._f, self._data = f, rows
         self._ask = partial(_ask, f, rows)
         if self._processes > 1:
             check_importable(f)
+
+    def try_on(self, q: float) -> None:
+        """Call the function on subsets of made-up rows, and show what it raises."""
+        positions, ends = Subsets(self.rows, q).draw(_TRIED)
+        for subset in np.split(positions, ends[:-1]):
+            tried(self._f, _key, self._data.at(subset))
 
     def seconds_per_subset(self, q: float) -> float:
         """Measure the time for a subset of the data, after a warm-up."""
