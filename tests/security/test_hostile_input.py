@@ -231,7 +231,7 @@ def estimate_beside(good: list[Path], metadata: dict[str, str], wide: bool, trac
     if code:
         assert (code, record["n"], list(record["failed"])) == (3, 200, [str(path)])
         assert len(err) == 2
-        assert err[0].startswith("dpnoise: ")
+        assert json.loads(err[0])["message"].startswith(repr(str(path)))
     else:
         assert record["n"] + record["rejected"] == 201
 

@@ -13,7 +13,7 @@ import dpnoise
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
 from dpnoise.cli import completion, signals
-from dpnoise.cli.console import InputError, Interrupted, complain, message_of
+from dpnoise.cli.console import InputError, Interrupted, complain, in_json, message_of
 from dpnoise.cli.delivery import ClosedPipe, OutputError, guarded_stdout
 
 _STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
@@ -94,14 +94,19 @@ def app_for(words: Sequence[str]) -> typer.Typer:
 def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     """Run the command line on `arguments`, or as the program that this process is, and return the exit code."""
     received: list[int] = []
-    with guarded_stdout(program=arguments is None):
-        code, message = _outcome(app, arguments, received)
-    if message is not None:
-        if received or code == _STOPPED:
-            number = received[0] if received else signal.SIGINT
-            message = f"stopped by {signal.Signals(number).name}; {message}"
-            code = 128 + number if code == _STOPPED else code
-        complain(message)
+    # The parser may fail before it comes to the option, so the words are asked.
+    token = in_json.set("--json" in (sys.argv if arguments is None else arguments))
+    try:
+        with guarded_stdout(program=arguments is None):
+            code, message = _outcome(app, arguments, received)
+        if message is not None:
+            if received or code == _STOPPED:
+                number = received[0] if received else signal.SIGINT
+                message = f"stopped by {signal.Signals(number).name}; {message}"
+                code = 128 + number if code == _STOPPED else code
+            complain(message, code=code)
+    finally:
+        in_json.reset(token)
     return code
 
 

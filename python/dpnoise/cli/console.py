@@ -7,8 +7,9 @@ import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich import box
 from rich.cells import cell_len
@@ -29,11 +30,19 @@ class Interrupted(Error):
     """A signal has stopped the program. The message is one line and says what was saved."""
 
 
-def complain(message: str) -> None:
-    """Print an error to stderr, if stderr is still open."""
+FORMAT: Final = 1
+"""The format of JSON documents: it counts the changes after which an entry is missing or means something else."""
+
+in_json: Final = ContextVar("in_json", default=False)
+"""Whether the lines on stderr are JSON documents, too."""
+
+
+def complain(message: str, **more: int) -> None:
+    """Print an error to stderr, if stderr is still open; with --json as a document in one line, which says `more`."""
+    line = to_json({"message": message, **more}, indent=None) if in_json.get() else f"dpnoise: {escaped(message)}"
     if sys.stderr is not None:  # print would take stdout instead
         with suppress(OSError):
-            print("dpnoise:", escaped(message), file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
 
 def note(message: str) -> None:
@@ -87,9 +96,9 @@ def guarantee(epsilon: float, delta: float) -> str:
     return f"epsilon {epsilon:g}" + (f", delta {delta:g}" if delta else "")
 
 
-def to_json(record: dict[str, Any]) -> str:
-    """Return `record` as a JSON document; a number that is not finite becomes null."""
-    document = json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+def to_json(record: dict[str, Any], indent: int | None = 2) -> str:
+    """Return `record` as a JSON document with its format; a number that is not finite becomes null."""
+    document = json.dumps({"format": FORMAT, **_finite(record)}, indent=indent, ensure_ascii=False, allow_nan=False)
     lines = (line if line.isprintable() else "".join(map(_in_json, line)) for line in document.split("\n"))
     return "\n".join(lines)
 
