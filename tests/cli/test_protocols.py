@@ -350,3 +350,16 @@ def test_a_specification_and_what_contradicts_it(run: Run, refuse: Refuse, peopl
     spec.rename(reports)
     asked[asked.index(spec)] = reports
     assert "is also an input" in refuse(*asked, "--domain", "apple,pear,fig")
+
+
+@pytest.mark.parametrize("family", local.FAMILIES.values(), ids=lambda family: family.abbreviation)
+def test_a_protocol_goes_by_all_its_names(run: Run, tmp_path: Path, family: local.Family) -> None:
+    names = (family.abbreviation, family.abbreviation.upper(), family.name, family.protocol.__name__)
+    for name in names:
+        asked = ["specify", "--protocol", name, *options(family), "-o", tmp_path / "spec.json", "--json"]
+        assert run(*asked).json["protocol"] == family.abbreviation
+
+
+def test_a_message_has_one_name_of_each_protocol(refuse: Refuse) -> None:
+    message = refuse("specify", "--protocol", "Optimized", "--k", 3, "--epsilon", 1, "-o", "new")
+    assert re.findall(r"'(\w+)'", message) == ["Optimized", *PROTOCOLS]

@@ -46,19 +46,33 @@ _MANY: Final = 4
 _HELP: Final = _parameters()
 
 
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+_ABBREVIATIONS: Final = {
+    _letters(name): family.abbreviation
+    for family in local.FAMILIES.values()
+    for name in (family.abbreviation, family.name, family.protocol.__name__)
+}
+
+
 def _name(text: str) -> str:
-    if text in PROTOCOLS:
-        return text
+    if (letters := _letters(text)) in _ABBREVIATIONS:
+        return _ABBREVIATIONS[letters]
     raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, PROTOCOLS))}.")
 
 
 def _names(incomplete: str) -> Iterator[tuple[str, str]]:
     for name, make in PROTOCOLS.items():
-        if name.startswith(incomplete):
+        if name.startswith(incomplete.lower()):
             yield name, make.__name__
 
 
-_LISTED: Final = f"The protocol, by its abbreviation: {', '.join(PROTOCOLS)}."
+_LISTED: Final = (
+    f"The protocol: {', '.join(PROTOCOLS)}. These are abbreviations; the name of the class, as OptimizedUnaryEncoding, "
+    "or of the specification, as optimized_unary_encoding, is taken, too, in upper or lower case."
+)
 _NAME: Final = typer.Option("--protocol", metavar="NAME", parser=_name, autocompletion=_names, help=_LISTED)
 ProtocolName: TypeAlias = Annotated[str | None, _NAME]
 RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
