@@ -1,6 +1,8 @@
 """Collections on the command line: what is announced, and reports about one thing that never count for another."""
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,6 +138,25 @@ def test_bounds_are_part_of_what_is_announced(run: Run, refuse: Refuse, tmp_path
     others = ["perturb", values, "--column", "age", *mean, "--bounds", 0, 1, "-o", tmp_path / "b.parquet"]
     assert run(*others).code == 0
     assert "is of another collection than --spec" in run("estimate", tmp_path / "b.parquet", "--spec", spec).err
+
+
+def test_specifications_and_lists_from_stdin(
+    run: Run, refuse: Refuse, week: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports, values, new = reports_of(run, week, 9), week.with_suffix(".csv"), week.with_name("new.parquet")
+    perturb = ["perturb", values, "--column", "value", "--protocol", "grr", "--epsilon", 1, "-o", new]
+
+    def give(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    give(week.read_bytes())
+    assert run("estimate", reports, "--spec", "-", "--json").json["n"] == 9
+    give(b"red\ngreen\nblue\n")
+    assert run(*perturb, "--domain-file", "-", "--json").json["rows"] == 9
+    give(values.read_bytes())  # no row is read as a label, which messages show
+    words = ["--column", "value", "--epsilon", 1, "--domain-file", "-"]
+    for asked in (["release", "-", "--query", "histogram"], ["perturb", "-", "--protocol", "grr", "-o", new]):
+        assert refuse(*asked, *words) == "- must be in the place of one file, since stdin is read once, got several"
 
 
 def test_a_document_with_other_labels_is_refused(run: Run, refuse: Refuse, week: Path) -> None:

@@ -443,6 +443,8 @@ def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
     assert (record["command"], record["files"], record["n"], record["rejected"]) == ("merge", 3, 600, 0)
     assert estimates(run, "--state", merged) == whole
     assert run("merge", states[0], "-o", merged).out == (f"1 state in {merged}: 100 reports of 1 file, 0 rejected\n")
+    pattern = run("merge", tmp_path / "[0-9].json", "-o", tmp_path / "pattern.json", "--json").json
+    assert pattern == {**record, "output": str(tmp_path / "pattern.json")}
     outcome = run("merge", *states[::-1], "-o", merged)
     assert outcome.out == f"3 states in {merged}: 600 reports of 3 files, 0 rejected\n"
     assert estimates(run, "--state", merged) == whole
@@ -462,6 +464,7 @@ def test_states_that_do_not_go_together(run: Run, refuse: Refuse, parts: list[Pa
         assert refuse("merge", one, two, "-o", out).startswith(f"'{two}' is of another collection than '{one}': ")
     assert not out.exists()
     assert "is also an input" in refuse("merge", one, two, "-o", one)
+    assert "no file matches " in refuse("merge", tmp_path / "t?o", "-o", out)
     assert "is not a state" in refuse("merge", one, parts[0], "-o", out)
     out.write_text("precious", encoding="utf-8")
     assert "is not a state" in refuse("merge", one, "-o", out)

@@ -18,7 +18,7 @@ from dpnoise.cli.collection import INBOX, SPECIFICATIONS
 from dpnoise.cli.console import InputError, check_target, complain, is_occupied, note, quantity, suffix_of, to_json
 from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
-from dpnoise.cli.sources import STDIN, expand
+from dpnoise.cli.sources import STDIN, check_stdin, expand
 from dpnoise.cli.state import StateFile
 
 _NOTHING_USABLE: Final = 2
@@ -137,6 +137,7 @@ def estimate(
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources, messages is not None)
+    check_stdin([*files, *spec, candidates_file])
     agreements = read_agreements(spec, limit)
     if len(agreements) > 1 and ((output, plot, state) != (None, None, None) or STDIN in files):
         raise InputError("several of --spec go with files alone, and with no --output, --plot or --state")

@@ -8,11 +8,14 @@ import typer
 from dpnoise._files import locked
 from dpnoise.cli.console import check_target, quantity, say, to_json
 from dpnoise.cli.options import AsJson
+from dpnoise.cli.sources import matching
 from dpnoise.cli.state import StateFile
 
 
 def merge(
-    states: Annotated[list[Path], typer.Argument(metavar="STATE...", help="Files that estimate --state wrote.")],
+    states: Annotated[
+        list[Path], typer.Argument(metavar="STATE...", help="Files that estimate --state wrote, or quoted patterns.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Where the merged state goes.")],
     as_json: AsJson = False,
 ) -> None:
@@ -24,6 +27,7 @@ def merge(
     reports would be counted twice. `dpnoise estimate --state OUT` gives the estimates. States hold counts
     of reports, which are differentially private.
     """
+    states = [path for state in states for path in matching(state)]
     check_target(output, states)
     with locked(output):
         merged, *others = (StateFile(path).read() for path in states)

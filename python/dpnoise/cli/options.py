@@ -15,6 +15,7 @@ from dpnoise._display import silent
 from dpnoise._domain import Domain, listing
 from dpnoise.cli.console import InputError
 from dpnoise.cli.lines import check_text
+from dpnoise.cli.sources import content
 from dpnoise.sensitivity import Relation
 
 Source: TypeAlias = Annotated[
@@ -177,7 +178,7 @@ def read_texts(text: str | None, file: Path | None, option: str) -> list[str] | 
             raise InputError(f"{option} must be texts separated by commas as in CSV, got {text!r}: {error}") from None
     if file is None:
         return None
-    data = file.read_bytes()
+    data = content(file)
     if not data:
         raise InputError(f"{str(file)!r} is empty: it has a text on each line; one empty line is the empty text")
     check_text(data, file)

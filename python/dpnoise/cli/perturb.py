@@ -38,6 +38,7 @@ from dpnoise.cli.protocols import (
     with_parameters,
 )
 from dpnoise.cli.reports import report_writer
+from dpnoise.cli.sources import check_stdin
 
 
 @with_parameters(memo=False)
@@ -127,6 +128,7 @@ def perturb(
     """
     started = perf_counter()
     files = domain_file or []
+    check_stdin([source, spec, *files])
     domains = read_domains(columns, domain or [], files)
     if protocol is not None and (spec, domains, parameters["k"]) == (None, [None], None):
         _refuse_to_guess(PROTOCOLS[protocol])

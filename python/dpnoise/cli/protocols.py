@@ -12,6 +12,7 @@ from dpnoise import ParameterError, local
 from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import whole_number
+from dpnoise.cli.sources import content
 
 PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
     family.abbreviation: family.protocol for family in local.FAMILIES.values()
@@ -161,7 +162,7 @@ def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -
 def read_specification(path: Path) -> Any:
     """Read the file of ``--spec``, a specification or a document of any kind, which a collector limits."""
     try:
-        return local.Specification.from_json(path.read_text(encoding="utf-8"), limit=None)
+        return local.Specification.from_json(content(path).decode(), limit=None)
     except (ParameterError, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
 

@@ -36,6 +36,7 @@ from dpnoise.cli.options import (
 )
 from dpnoise.cli.payment import Purse, Sale
 from dpnoise.cli.questions import NAMES, Question, Scope, read_questions, read_scope
+from dpnoise.cli.sources import check_stdin
 from dpnoise.sensitivity import Relation
 
 _BATCH_ROWS: Final = 1 << 18
@@ -267,6 +268,7 @@ def release(
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
     """
     sources = [source, *filter(None, (domain_file, keys, ledger))]
+    check_stdin(sources)
     suffix = None if output is None else _check_output(output, (".csv", ".json", ".parquet"), "the output", sources)
     if plot is not None:
         _check_output(plot, plots.SUFFIXES, "the plot", sources)

@@ -20,7 +20,7 @@ def expand(sources: Sequence[Path], messages: bool = False) -> tuple[list[Path],
     failed = {}
     for source in sources:
         try:
-            files += message_files(source) if messages else reports_files(source)
+            files += matching(source) if messages else reports_files(source)
         except (InputError, OSError) as error:
             failed[str(source)] = message_of(error)
     return files, failed
@@ -46,9 +46,9 @@ def reports_files(source: Path) -> list[Path]:
     return [source]
 
 
-def message_files(source: Path) -> list[Path]:
-    """Return the files of messages that an argument stands for: itself, stdin, or what matches a pattern."""
-    return [source] if source == STDIN else _matches(source) or [source]
+def matching(source: Path) -> list[Path]:
+    """Return the files that an argument stands for: itself, or what matches a pattern, which not all shells expand."""
+    return _matches(source) or [source]
 
 
 def _matches(source: Path) -> list[Path]:
@@ -73,6 +73,17 @@ def stdin() -> BinaryIO:
     if sys.stdin is None:
         raise InputError("stdin is closed")
     return sys.stdin.buffer
+
+
+def check_stdin(files: Sequence[Path | None]) -> None:
+    """Refuse stdin in several places, before data are read as a list that errors may show."""
+    if files.count(STDIN) > 1:
+        raise InputError("- must be in the place of one file, since stdin is read once, got several")
+
+
+def content(path: Path) -> bytes:
+    with opened(path) as file:
+        return file.read()
 
 
 class Hashed:
