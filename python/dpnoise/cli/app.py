@@ -22,6 +22,7 @@ _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
 COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
+    "attack": "Attack the noise of NumPy, and that of dpnoise, on a count of your own data.",
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
     "specify": "Write the specification of a collection, which a server announces before it collects.",
     "collection": "Make the folder of a new collection: a question with a list of answers.",

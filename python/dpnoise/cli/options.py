@@ -25,7 +25,9 @@ Source: TypeAlias = Annotated[
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, metavar="NUMBER", help="Threads to use; all cores if not given.")
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of a table, and errors as JSON.")
+]
 
 QuotedLines: TypeAlias = Annotated[
     bool,
