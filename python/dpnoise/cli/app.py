@@ -21,7 +21,7 @@ _STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
 COMMANDS: Final = {
-    "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
+    "demo": "Show what differential privacy does: to the occupations of 32,561 people, or to your own data.",
     "attack": "Attack the noise of NumPy, and that of dpnoise, on a count of your own data.",
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
     "specify": "Write the specification of a collection, which a server announces before it collects.",

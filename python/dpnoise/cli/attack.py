@@ -17,7 +17,6 @@ from dpnoise.cli.options import AsJson, Delimiter, MissingWords, Quiet, QuotedLi
 
 _N: Final = 20_000
 _LEVEL: Final = 1 - 1e-9
-_BATCH_ROWS: Final = 1 << 18
 _EASY: Final = 10  # epsilon times a count at which many releases reveal it
 _REFUTABLE: Final = 1.0  # an epsilon far below the largest, near 6, that so many draws can refute
 
@@ -105,7 +104,7 @@ def _values(source: Path, column: str, layout: tuple[Any, ...]) -> tuple[Counter
 
     asked = [tables.Column(column, kinds.LABELS)]
     opened = tables.open_columns(
-        source, asked, strict=True, empty_is_missing=True, layout=tables.Layout(*layout), batch_rows=_BATCH_ROWS
+        source, asked, strict=True, empty_is_missing=True, layout=tables.Layout(*layout), batch_rows=tables.BATCH_ROWS
     )
     counts: Counter[Any] = Counter()
     rows = 0

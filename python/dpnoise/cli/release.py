@@ -6,11 +6,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-import pyarrow as pa
 import typer
 
 from dpnoise import local, plots, queries
-from dpnoise._display import progress
 from dpnoise._files import atomic_write, locked
 from dpnoise._numbers import checked_level, integer
 from dpnoise.accounting import BudgetExceeded
@@ -39,7 +37,6 @@ from dpnoise.cli.questions import NAMES, Question, Scope, read_questions, read_s
 from dpnoise.cli.sources import check_stdin
 from dpnoise.sensitivity import Relation
 
-_BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
@@ -296,7 +293,7 @@ def release(
     layout = tables.Layout(quoted_lines, delimiter, decimal, missing_words or ())
     try:
         opened = tables.open_columns(
-            source, columns, strict=True, empty_is_missing=True, layout=layout, batch_rows=_BATCH_ROWS
+            source, columns, strict=True, empty_is_missing=True, layout=layout, batch_rows=tables.BATCH_ROWS
         )
     except InputError as error:
         if keys is None or ":" not in str(by) or f"has no column {by!r}" not in str(error):
@@ -313,7 +310,7 @@ def release(
             paid = None if purse is None else purse.check([question.mechanism for question in asked])
         answers.show_costs(title, about, asked, error_rows, paid, as_json)
         return
-    frame = _read(opened, columns)
+    frame = tables.read(opened, columns)
     data: Any = frame[asked[0].column] if asked[0].column else None
     if sampled:
         data = asked[0].mechanism.accumulator()
@@ -416,16 +413,3 @@ def _purse(
             f"{purse.person} and --rows"
         )
     return purse
-
-
-def _read(opened: tables.Columns, columns: Sequence[tables.Column]) -> dict[tables.Column, pa.ChunkedArray]:
-    chunks: list[list[pa.Array]] = [[] for _ in columns]
-    with progress("reading", opened.total, opened.unit) as advance:
-        for batch, amount in opened.batches:
-            for found, values in zip(chunks, batch, strict=True):
-                found.append(values)
-            advance(amount)
-    return {
-        column: pa.chunked_array(found, type=found[0].type if found else column.kind.type)
-        for column, found in zip(columns, chunks, strict=True)
-    }

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from dpnoise._display import progress
 from dpnoise._domain import listing
 from dpnoise._json import read_json
 from dpnoise._parquet import PARQUET, native_file
@@ -41,6 +42,10 @@ _CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 # What separates fields where no option says it, and what it is called.
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+BATCH_ROWS: Final = 1 << 18
+"""Rows to read at a time, where they are not kept as reports."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,20 @@ def open_columns(
         ]
 
     return replace(opened, batches=((read(batch), amount) for batch, amount in opened.batches))
+
+
+def read(opened: Columns, columns: Sequence[Column]) -> dict[Column, pa.ChunkedArray]:
+    """Return the whole columns that were opened."""
+    chunks: list[list[pa.Array]] = [[] for _ in columns]
+    with progress("reading", opened.total, opened.unit) as advance:
+        for batch, amount in opened.batches:
+            for found, values in zip(chunks, batch, strict=True):
+                found.append(values)
+            advance(amount)
+    return {
+        column: pa.chunked_array(found, type=found[0].type if found else column.kind.type)
+        for column, found in zip(columns, chunks, strict=True)
+    }
 
 
 def _open_parquet(path: Path, columns: Sequence[Column], batch_rows: int) -> tuple[Columns, list[pa.DataType]]:
