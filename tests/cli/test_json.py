@@ -1,11 +1,21 @@
 """What programs read: documents with their format, and errors as documents of one line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from cli.shared import Run, write
 
+from dpnoise.cli.app import COMMANDS
+
+PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
+SECTION = PAGE.read_text(encoding="utf-8").partition("## JSON for programs")[2].partition("\n## ")[0]
+DOCUMENTED = {
+    command: re.findall(r"`(\w+)`", entries)
+    for command, entries in re.findall(r"^\| `([\w ]+)` \| ((?:`\w+`(?:, )?)+)", SECTION, re.MULTILINE)
+}
+SOMETIMES = {"perturb": {"p", "q"}, "release": {"error", "rank_error", "no_error_bound", "counted"}}
 PRIVATE = "xyzzy-7531"
 
 
@@ -23,6 +33,34 @@ def test_a_document_says_its_format(run: Run) -> None:
     written = json.loads(Path("estimate.json").read_text(encoding="utf-8"))
     assert (record["format"], written["format"]) == (1, 1)
     assert "format" not in record["estimates"][0]
+
+
+RUNS = {
+    "demo": "--plot chart.svg",
+    "demo IN": "--query count:name:Ann",
+    "attack": "",
+    "plan": "--n 10 --k 3 --epsilon 1",
+    "collection": "folder --question q --domain a,b --epsilon 1 --period p",
+    "specify": "--protocol oue --k 3 --epsilon 1 -o spec.json",
+    "perturb": "people.csv --column name --protocol oue --domain Ann,Bob --epsilon 1 -o new.parquet",
+    "estimate": "reports.parquet",
+    "merge": "state.json -o merged.json",
+    "release": "people.csv --query count:name --epsilon 1",
+    "ledger": "new.db --epsilon 1",
+    "audit": "--n 100",
+}
+
+
+@pytest.mark.parametrize("command", DOCUMENTED)
+def test_the_page_has_the_entries_of_documents(run: Run, command: str) -> None:
+    run("estimate", write(Path("reports.parquet"), 10), "--state", "state.json")
+    record = run(*f"{command.replace('IN', 'people.csv')} {RUNS[command]} --json".split()).json
+    assert record["command"] == command.partition(" ")[0]
+    assert set(record) == {"format", "command", *DOCUMENTED[command]} | SOMETIMES.get(command, set())
+
+
+def test_all_commands_are_on_the_page() -> None:
+    assert set(DOCUMENTED) == {*COMMANDS, "demo IN"}
 
 
 @pytest.mark.parametrize(

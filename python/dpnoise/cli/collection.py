@@ -13,7 +13,7 @@ from dpnoise import ParameterError, local
 from dpnoise._files import atomic_write
 from dpnoise.cli.console import InputError, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson, read_domain
-from dpnoise.cli.protocols import in_options
+from dpnoise.cli.protocols import in_options, name_of
 
 SPECIFICATIONS: Final = Path("specifications")
 """Where the documents of a collection are, one for each period."""
@@ -71,8 +71,8 @@ def collection(
         with atomic_write(folder / path) as file:
             file.write(content.encode())
     if as_json:
-        kind, announced = type(protocol).__name__, str(folder / document)
-        about = {"protocol": kind, "spec_id": protocol.spec_id, "epsilon": protocol.epsilon}
+        announced = str(folder / document)
+        about = {"protocol": name_of(protocol), "spec_id": protocol.spec_id, "epsilon": protocol.epsilon}
         print(to_json({"command": "collection", "folder": str(folder), "specification": announced, **about}))
         return
     say(

@@ -66,7 +66,7 @@ def _name(text: str) -> str:
 
 def _names(incomplete: str) -> Iterator[tuple[str, str]]:
     for name, make in PROTOCOLS.items():
-        if name.startswith(incomplete.lower()):
+        if name.startswith(incomplete):
             yield name, make.__name__
 
 

@@ -10,7 +10,7 @@ from dpnoise._domain import Domain
 from dpnoise._files import atomic_write, locked
 from dpnoise.cli.console import InputError, check_target, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson, read_domain, two_numbers
-from dpnoise.cli.protocols import MEANS, ProtocolName, in_options, protocol_of, with_parameters
+from dpnoise.cli.protocols import MEANS, ProtocolName, in_options, name_of, protocol_of, with_parameters
 
 
 @with_parameters(memo=True)
@@ -69,7 +69,12 @@ def specify(
         names = ("spec_id", "question", "period", "epsilon", "delta", "report_bytes")
         about = {name: getattr(scheme, name) for name in names}
         requested = getattr(scheme, "requested_epsilon", None)
-        record = {"command": "specify", "protocol": protocol, "output": str(output), "requested_epsilon": requested}
+        record = {
+            "command": "specify",
+            "protocol": name_of(scheme),
+            "output": str(output),
+            "requested_epsilon": requested,
+        }
         print(to_json({**record, **about}))
         return
     size = f"{quantity(scheme.report_bytes, 'byte')} per report"
