@@ -29,8 +29,8 @@ MIDDLE = ("k = 128", "width = 128", "num_bloombits = 128", "epsilon = 1")
 """The columns of local protocols that are compared with each other."""
 LOCAL = ("dpnoise", "NumPy", "multi-freq-ldpy", "pure-ldp")
 """Who has local protocols."""
-# Nearly the colours that Okabe and Ito chose for the colour-blind; kinds differ by shape, too.
-COLOURS = ("#0072b2", "#00805d", "#b35c00", "#b0508a", "#5b5b5b", "#c23b22")
+# Distinct for the colour-blind, with a contrast of at least 4.5 to white; kinds differ by shape, too.
+COLOURS = ("#3f51b5", "#00805d", "#b35c00", "#b0508a", "#5b5b5b", "#c62828")
 SHAPES = "osD^vP"
 
 Marks = Mapping[str, Sequence[float]]

@@ -1,7 +1,6 @@
 """MkDocs hook: draw the pictures of the tutorial, one or more for each chapter.
 
-Nothing of this is committed. The pictures are transparent, in colours that read on the light and on the dark site, and
-no wider than a phone shows without shrinking the letters much.
+Nothing of this is committed. The pictures are no wider than a phone shows without shrinking the letters much.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from benchmarks import svg
+from benchmarks import COLOURS, svg
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
-# Each has a contrast of at least 3 to white and to the dark site (WCAG 2, non-text).
-GREY, BLUE, ORANGE, GREEN = "#808080", "#3a87d0", "#d9701a", "#2c9a6e"
+BLUE, GREEN, ORANGE, _, GREY, _ = COLOURS
 STYLE = {
     "axes.edgecolor": GREY,
     "axes.labelcolor": GREY,
@@ -28,7 +26,6 @@ STYLE = {
     "font.size": 11,
     "legend.frameon": False,
     "lines.linewidth": 2,
-    "savefig.transparent": True,
     "text.color": GREY,
     "xtick.color": GREY,
     "ytick.color": GREY,
