@@ -1,4 +1,6 @@
 // The playground: settings, charts and numbers. The reports are made in worker.mjs.
+//
+// On the home page it has settings, data-settings, and shows epsilon and one chart alone, by playground.css.
 
 import { chartOfCounts, chartOfErrors } from "./charts.mjs";
 
@@ -78,7 +80,7 @@ class Playground {
     this.epsilons = epsilons;
     this.protocols = protocols;
     this.id = 0;
-    this.build(new URLSearchParams(location.search));
+    this.build(new URLSearchParams(root.dataset.settings ?? location.search));
     this.worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
     this.worker.onmessage = ({ data }) => this[data.task](data);
     this.worker.onerror = (event) => this.failed({ id: this.id, message: event.message || "the worker did not start" });
@@ -165,7 +167,7 @@ class Playground {
     this.shownEpsilon.value = epsilon;
     this.slider.setAttribute("aria-valuetext", `epsilon ${epsilon}`);
     const address = new URLSearchParams({ protocol, k, people: n, epsilon });
-    history.replaceState(null, "", `?${address}`);
+    if (!root.dataset.settings) history.replaceState(null, "", `?${address}`);
     if (this.answer.length !== k) {
       this.answer.replaceChildren(...Array.from({ length: k }, (_, i) => element("option", { value: i }, i + 1)));
       this.answer.value = Math.min(2, k - 1);
@@ -209,9 +211,10 @@ class Playground {
     this.progressBar.classList.remove("running");
     this.summary.replaceChildren(
       element("strong", {}, `The largest error is ${whole(largest)} of ${whole(n)} people (${percent(largest / n)}).`),
-      ` ${held} of ${bars.length} intervals contain the truth. Your browser made ${whole(n)} reports of ${reportBytes} `
-      + `${reportBytes === 1 ? "byte" : "bytes"} each, ${messageBytes} with the header, in ${seconds(making)}, and `
-      + `counted them in ${seconds(counting)}.${rejected ? ` ${whole(rejected)} were rejected.` : ""}`,
+      ` ${held} of ${bars.length} intervals contain the truth. `,
+      element("span", {}, `Your browser made ${whole(n)} reports of ${reportBytes} `
+        + `${reportBytes === 1 ? "byte" : "bytes"} each, ${messageBytes} with the header, in ${seconds(making)}, and `
+        + `counted them in ${seconds(counting)}.${rejected ? ` ${whole(rejected)} were rejected.` : ""}`),
     );
     this.rows.replaceChildren(...bars.map((bar) => element("tr", bar.missed ? { class: "missed" } : {},
       element("th", { scope: "row" }, bar.name),
@@ -265,7 +268,18 @@ class Playground {
   }
 }
 
+/** Waits until somebody sees the playground: the client is larger than a page. */
+const seen = () => new Promise((resolve) => {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+    observer.disconnect();
+    resolve();
+  });
+  observer.observe(root);
+});
+
 try {
+  if (root.dataset.settings) await seen();
   const response = await fetch(new URL("specifications.json", import.meta.url));
   if (!response.ok) throw new Error(`specifications.json: ${response.status}`);
   new Playground(await response.json());

@@ -127,7 +127,7 @@ export default async ({ width, paths }) => {
 NOTHING = b'{"config": {"lang": ["en"], "separator": " ", "pipeline": [], "fields": {}}, "docs": []}'
 """Each page reads the words of all pages, which takes longer than anything else on it."""
 
-VISITS = """
+STATE = """
 const done = (page, was) => new Promise((resolve, reject) => {
   const look = () => {
     const people = page.contentDocument.getElementById("people");
@@ -163,7 +163,30 @@ const shown = (page) => {
     problems: window.problems,
   };
 };
+"""
 
+HOME = (
+    STATE
+    + """
+export default async ({ width }) => {
+  const page = document.createElement("iframe");
+  page.width = width;
+  page.height = 100;
+  page.src = "/site/";
+  document.body.append(page);
+  await new Promise((resolve) => { page.onload = resolve; });
+  for (let i = 0; i < 10; i++) await new Promise(requestAnimationFrame);
+  const loaded = page.contentWindow.performance.getEntriesByType("resource").map(({ name }) => name);
+  page.contentDocument.getElementById("people").scrollIntoView();
+  await done(page);
+  return { ...shown(page), loaded, address: page.contentWindow.location.search };
+};
+"""
+)
+
+VISITS = (
+    STATE
+    + """
 export default async ({ width, query, changes }) => {
   const page = document.createElement("iframe");
   page.width = width;
@@ -182,6 +205,7 @@ export default async ({ width, query, changes }) => {
   return outcomes;
 };
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +297,19 @@ def test_the_playground_is_right_and_fits(site: Site, browser: str, screen: str)
         assert outcome["overflow"][0] <= WIDTHS[screen]
         assert outcome["overflow"][1:] == []
     assert site.missing == []
+
+
+@needs_client
+@pytest.mark.parametrize("browser", BROWSERS)
+@pytest.mark.parametrize("screen", WIDTHS)
+def test_the_playground_of_the_home_page_waits_to_be_seen(site: Site, browser: str, screen: str) -> None:
+    found = site.run(browser, HOME, {"width": WIDTHS[screen]})
+    check(found, "optimized_unary_encoding", 8, 10_000, 1.0)
+    assert any(name.endswith("playground.mjs") for name in found["loaded"])
+    assert not any(name.endswith(("specifications.json", "worker.mjs", ".wasm")) for name in found["loaded"])
+    assert (found["address"], found["problems"], found["missing"]) == ("", [], 0)
+    assert found["overflow"][0] <= WIDTHS[screen]
+    assert found["overflow"][1:] == []
 
 
 @needs_client
