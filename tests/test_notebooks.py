@@ -47,7 +47,7 @@ def test_the_cells_are_the_blocks_of_the_page(path):
     assert len(shown) == page.count("{.text .output") > 0
     assert all(f"}}\n{output}```" in page for output in shown)
     text = "\n".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
-    assert not any(left in text for left in (r"\(", r"\[", "![", "```python", "```sh", ".md)", ".md#"))
+    assert not any(left in text for left in (r"\(", r"\[", "![", "```python", "```sh", ".md)", ".md#", "{ #", "<div"))
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
 
 
@@ -61,5 +61,5 @@ def test_formulas_links_and_outputs():
 
 
 def test_the_first_cell_names_extras_of_the_package():
-    extras = set(re.findall(r"\[(.*?)\] @", notebooks.SETUP)[0].split(","))
+    extras = set(re.findall(r"'[^'\[]*\[(.*?)\]", notebooks.SETUP)[0].split(","))
     assert extras <= set(metadata("dpnoise").get_all("Provides-Extra"))

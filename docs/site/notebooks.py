@@ -1,7 +1,7 @@
 """Turn the tutorial and the guide to tables into Jupyter notebooks: python docs/site/notebooks.py FOLDER.
 
-A notebook is JSON, in the format nbformat 4.5. After a first cell that installs dpnoise, its code cells are the blocks
-of code of the page: Python with its output, which the tests compare, and `pip install`.
+A notebook is JSON, in the format nbformat 4.5. After a first cell, which installs dpnoise unless it is there, its code
+cells are the blocks of code of the page: Python with its output, which the tests compare, and `pip install`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from typing import Any
 DOCS = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((DOCS / "tutorial").glob("*.md")), DOCS / "guide/tables.md"]
 SETUP = """\
-# dpnoise is not on PyPI yet: pip builds it from its repository, and needs Rust for that.
-%pip install --quiet pandas "dpnoise[accounting,arrow,plot,tables] @ git+https://github.com/dpnoise/dpnoise"
+# Nothing is installed where everything is there. The path of a wheel, such as `make wheel` builds, may stand before the
+# bracket: it needs no Rust.
+try:
+    import dpnoise, matplotlib, pandas
+except ModuleNotFoundError:
+    %pip install --quiet pandas '.[accounting,arrow,plot,tables]'
 """
 _BLOCK = re.compile(
     r"^```(?:python|sh)\n(.*?)^```$(?:\n\n```\{\.text \.output[^}]*\}\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
 _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
+_ONLY_ON_THE_SITE = re.compile(r" \{ #[^}\n]*\}$|^</?div.*$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https://)([^)#]*)(#[^)]*)?\)")
 
 
@@ -35,7 +40,7 @@ def _text(markdown: str, folder: Path) -> str:
         page = (folder / found[2]).resolve()
         return f"[{found[1]}]({page.stem}.ipynb)" if page in PAGES else found[1]
 
-    markdown = _PICTURE.sub("", markdown)
+    markdown = _ONLY_ON_THE_SITE.sub("", _PICTURE.sub("", markdown))
     markdown = re.sub(r"\\\((.*?)\\\)", r"$\1$", markdown, flags=re.DOTALL)
     markdown = re.sub(r"\\\[(.*?)\\\]", r"$$\1$$", markdown, flags=re.DOTALL)
     return _LINK.sub(link, markdown).strip()
