@@ -136,7 +136,7 @@ def escaped(text: str) -> str:
 
 def _scalars(record: Any, *, nested: bool = False) -> list[tuple[str, Any]]:
     found = []
-    for field in fields(record):
+    for field in filter(lambda field: field.repr, fields(record)):
         value = getattr(record, field.name)
         if isinstance(value, bool | int | float | str):
             found.append((field.name, value))

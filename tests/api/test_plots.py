@@ -61,13 +61,17 @@ def test_a_title_and_a_caption_stand_around_a_chart_or_on_given_axes(tmp_path: P
     assert figure.get_suptitle() == figure.get_supxlabel() == ""
 
 
-def test_an_estimate_says_below_its_chart_what_its_table_does(tmp_path: Path) -> None:
+def test_an_estimate_has_n_and_epsilon_above_its_chart_and_below_it_what_its_table_says(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     protocol = local.OptimizedUnaryEncoding(domain=["a", "b"], epsilon=1.0)
     estimate = protocol.estimate(protocol.perturb(["a"] * 100))
     figure: Any = estimate.plot(tmp_path / "chart.png").figure
     assert figure.get_supxlabel() == "Estimate(n=100, rejected=0, level=0.95, simultaneous=False)"
     assert str(estimate).startswith(figure.get_supxlabel())
+    assert figure.get_suptitle() == "n = 100, epsilon = 1"
+    sketch = local.CountMeanSketch(rows=4, width=64, epsilon=2.0)
+    figure = sketch.estimate(sketch.perturb(["a"] * 1000), ["a"]).plot(tmp_path / "chart.png").figure
+    assert figure.get_suptitle() == "n = 1,000"
 
 
 def test_numbers_on_the_axis_keep_their_decimals() -> None:

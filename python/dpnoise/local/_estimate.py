@@ -125,6 +125,8 @@ class EstimateTable(Tabular):
     standard_errors: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    n: int
+    epsilon: float | None = None
 
     @property
     def relative_errors(self) -> NDArray[np.float64]:
@@ -136,7 +138,7 @@ class EstimateTable(Tabular):
     def plot(
         self, path: str | PathLike[str] | None = None, labels: Sequence[str] | None = None, *, ax: Axes | None = None
     ) -> Axes:
-        """Draw a bar chart of the counts with their intervals.
+        """Draw a bar chart of the counts with their intervals, titled by n and, where it is known, epsilon.
 
         Of more than 60 values only those with the largest counts are drawn.
 
@@ -161,7 +163,8 @@ class EstimateTable(Tabular):
         if len(names) != self.counts.size:
             raise ParameterError(f"labels must be {self.counts.size}, one for each value, got {len(names)}")
         series = {"estimate": (self.counts, self.lower, self.upper)}
-        return plots.histogram(names, series, caption=caption_of(self), path=path, ax=ax)
+        title = f"n = {self.n:,}" + ("" if self.epsilon is None else f", epsilon = {self.epsilon:.4g}")
+        return plots.histogram(names, series, title=title, caption=caption_of(self), path=path, ax=ax)
 
     @abstractmethod
     def _values(self) -> Column:
@@ -210,6 +213,8 @@ class Estimate(EstimateTable):
         How the counts were made consistent; None if they were not.
     domain : tuple of str, int or bool, optional
         The labels of the values; None if there are none.
+    epsilon : float, optional
+        The epsilon that the protocol was made for.
 
     References
     ----------
@@ -227,6 +232,7 @@ class Estimate(EstimateTable):
     simultaneous: bool
     post: Post | None = None
     domain: Domain | None = None
+    epsilon: float | None = dataclasses.field(default=None, repr=False)
 
     def count(self, value: Any) -> CountEstimate:
         """Return the estimate for one value.
@@ -293,7 +299,8 @@ def with_intervals(
     level = float(level)
     counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
-    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)
+    epsilon = protocol.requested_epsilon
+    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain, epsilon)
 
 
 def intervals(
