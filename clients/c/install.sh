@@ -21,12 +21,13 @@ cargo rustc --release --package dpnoise-ffi --lib --locked --no-default-features
 
 built=${CARGO_TARGET_DIR:-target}/release
 to=${DESTDIR:-}$prefix
-mkdir -p "$to/lib/pkgconfig" "$to/include"
+mkdir -p "$to/lib/pkgconfig" "$to/include" "$to/share/licenses/dpnoise"
 # -C leaves files alone that are the same.
 install -C -m 755 "$built/libdpnoise.so" "$to/lib/libdpnoise.so.$version"
 install -C -m 644 "$built/libdpnoise.a" "$to/lib"
 ln -sf "libdpnoise.so.$version" "$to/lib/libdpnoise.so.$abi"
 ln -sf "libdpnoise.so.$abi" "$to/lib/libdpnoise.so"
 install -C -m 644 clients/c/dpnoise.h clients/c/dpnoise.hpp "$to/include"
+install -C -m 644 LICENSE-* "$to/share/licenses/dpnoise"
 sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" clients/c/dpnoise.pc.in > "$to/lib/pkgconfig/dpnoise.pc"
 echo "installed libdpnoise $version in $to"
