@@ -188,7 +188,7 @@ notebooks: ## write the tutorial and the guide to tables as Jupyter notebooks, i
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --locked --out dist
 
-release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
+release-check: $(VENV)/.release ## build what a release consists of in dist/, and try it (Linux; half an hour)
 	. $(BIN)/activate && python tools/release/check.py
 
 # Cargo takes a registry's crate of one version to be always the same. It would build dpnoise-core against what an earlier
@@ -234,6 +234,10 @@ $(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin $(BIN)/uv
 # dpnoise itself is installed by now, so uv resolves the extra from its metadata and fetches only what it names.
 $(VENV)/.extra-%: pyproject.toml | $(VENV)/.native
 	$(INSTALL) $(BIN)/python 'dpnoise[$*]'
+	@touch $@
+
+$(VENV)/.release: pyproject.toml tools/release/requirements.txt | $(BIN)/uv
+	$(INSTALL) $(BIN)/python --group release --constraint tools/release/requirements.txt
 	@touch $@
 
 # The site is built from sources alone, so this neither compiles nor installs dpnoise.
