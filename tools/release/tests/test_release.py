@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_the_workflows_compile_with_what_the_records_were_made_with():
     for workflow in (ROOT / ".github/workflows").iterdir():
         name = workflow.relative_to(ROOT).as_posix()
         assert "rustc " + only(r'^  RUSTUP_TOOLCHAIN: "(.*?)"', name) == compiler, name
+
+
+def test_a_name_of_nothing_is_refused(tmp_path):
+    # The source distribution was tested in the place of a wheel that was named wrongly.
+    command = [sys.executable, ROOT / "tools/release/wheels.py", "test", "linux-x86-64", tmp_path]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "invalid choice: 'linux-x86-64'" in refused.stderr
 
 
 CRATES = ["dpnoise-kernels", "dpnoise-core", "dpnoise-prio"]
