@@ -250,9 +250,9 @@ def main() -> int:
         attempt("crates", lambda: run_quietly("make", "crate"))
 
         name = "linux-x86_64"
-        for minor in range(10, 15):
+        for minor in range(11, 16):
             python = f"python3.{minor}"
-            oldest = [OLDEST_NUMPY] if minor == 10 else []
+            oldest = [OLDEST_NUMPY] if minor == 11 else []
             attempt(f"{name}, {python}", partial(test_on, python, wheels, name, work, *oldest), [python])
         attempt(f"{name}, an integration beside it", lambda: install_integration(wheels[name], work))
         attempt(f"{name}, all tests", lambda: test_all(wheels[name], work))

@@ -25,7 +25,7 @@ from third_party import inventory
 
 ROOT = Path(__file__).resolve().parents[2]
 FREE_THREADED = "python3.14t"
-"""The stable ABI of CPython 3.10 does not cover free-threaded interpreters: each version needs wheels of its own. From
+"""The stable ABI of CPython 3.11 does not cover free-threaded interpreters: each version needs wheels of its own. From
 3.15 on there is a stable ABI for both (abi3t, PEP 803), for which PyO3, maturin and the crate numpy can build."""
 
 
@@ -39,7 +39,7 @@ class Wheel(NamedTuple):
     @property
     def prefix(self) -> str:
         """The tags of the interpreter, as in the file's name."""
-        return "cp310-abi3" if self.interpreter is None else "cp314-cp314t"
+        return "cp311-abi3" if self.interpreter is None else "cp314-cp314t"
 
     @property
     def pattern(self) -> str:
