@@ -6,15 +6,10 @@ so nothing here imports that.
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # which pytest brings there
 
 FOLDER = Path(__file__).parents[1] / "integrations"
 

@@ -51,7 +51,7 @@ def new_record(kind: str | None) -> Record:
     """Return an empty record of today on this machine."""
     return Record(
         kind=kind,
-        date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
+        date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         cpu=cpu(),
         cores=os.cpu_count() or 1,
         ours=OURS,

@@ -24,12 +24,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 from typing import Any
-
-import tomllib
 
 
 def pytest_configure() -> None:

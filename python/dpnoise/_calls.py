@@ -99,7 +99,7 @@ def _answering(function: FunctionType) -> FunctionType:
             inside = error.__traceback__ and error.__traceback__.tb_next
             if inside is None and isinstance(error, TypeError):  # of the call itself, which no frame of it has raised
                 error.args = (answer(function, given, named),)
-            error.__traceback__ = inside  # tracebacks have no frame of this module, from Python 3.11 on
+            error.__traceback__ = inside  # tracebacks have no frame of this module
             del inside  # a circle with this frame would keep the arguments, which are private, until they are collected
             raise
 

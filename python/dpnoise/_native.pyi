@@ -1,11 +1,11 @@
 """The native module: conversion only. Its functions are documented where the package re-exports them."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import CapsuleType, Self, disjoint_base
+from typing_extensions import CapsuleType, disjoint_base
 
 from dpnoise._types import Integer, Number
 

@@ -168,8 +168,7 @@ def test_wrong_calls_are_answered(call: str, message: str) -> None:
     with pytest.raises(TypeError, match=f"^{re.escape(message)}") as caught:
         eval(call, names)  # noqa: S307
     assert caught.value.__context__ is None or caught.value.__suppress_context__
-    if sys.version_info >= (3, 11):
-        assert "_calls.py" not in "".join(traceback.format_exception(caught.value))
+    assert "_calls.py" not in "".join(traceback.format_exception(caught.value))
 
 
 # A context manager, and calls of a microsecond, which a wrapper would make slower: named right by Python itself.
@@ -241,7 +240,6 @@ def test_functions_that_answer_stay_functions() -> None:
     assert type(dpnoise.Laplace) is type
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tracebacks of Python 3.10 cannot be shortened")
 @pytest.mark.parametrize("level", [2.0, "a"])
 def test_tracebacks_of_errors_show_no_wrapper(level: Any) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:

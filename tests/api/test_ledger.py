@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,7 @@ def test_entries_say_what_was_spent(path: Path) -> None:
     assert [entry.mechanism for entry in entries] == ["", repr(mechanism), repr(mechanism), ""]
     assert [entry.cost.epsilon for entry in entries] == [0.25, 0.5, 0.5, 0.0]
     assert [entry.total for entry in entries] == [held(total, 1e-3) for total in (0.25, 0.75, 1.25, 1.25)]
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     assert all(timedelta(0) <= now - entry.time < timedelta(hours=1) for entry in entries)
     assert eval(entries[1].mechanism, vars(dpnoise)) == mechanism  # noqa: S307 - our own text
     assert entries == ledger.entries()

@@ -443,7 +443,7 @@ def test_zeros_look_the_same() -> None:
         assert counts_of(make([0.0] * 9)) == counts_of(make([-0.0, *[0.0] * 8])) == "{0: 9}"
 
 
-class Drink(str, Enum):
+class Drink(str, Enum):  # noqa: UP042 -- a StrEnum shows itself as its text
     """A text that shows itself in another way."""
 
     TEA = "tea"

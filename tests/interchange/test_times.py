@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -77,7 +77,7 @@ NAIVE_BOUNDS: list[tuple[Any, Any]] = [
     (datetime(1900, 1, 1), datetime(2100, 1, 1)),
     *[(np.datetime64("1900-01-01", unit), np.datetime64("2100-01-01", unit)) for unit in ("D", "h", "m", "s", "us")],
 ]
-ZONED_BOUNDS = (datetime(1900, 1, 1, tzinfo=timezone.utc), datetime(2100, 1, 1, tzinfo=TOKYO))
+ZONED_BOUNDS = (datetime(1900, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=TOKYO))
 
 
 def micros(row: Any) -> float:
@@ -85,7 +85,7 @@ def micros(row: Any) -> float:
     if row is None:
         return float("nan")
     row = row if isinstance(row, datetime) else datetime(row.year, row.month, row.day)
-    return (row - datetime(1970, 1, 1, tzinfo=row.tzinfo and timezone.utc)) // timedelta(microseconds=1)
+    return (row - datetime(1970, 1, 1, tzinfo=row.tzinfo and UTC)) // timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize(("column", "rows"), [made[1:] for made in MADE], ids=[made[0] for made in MADE])
@@ -112,7 +112,7 @@ def test_times_of_day_and_durations_are_counted(make: Callable[[list[Any]], Any]
 
 def test_a_release_has_the_time_zone_of_the_lower_bound() -> None:
     found = queries.Median(bounds=ZONED_BOUNDS, epsilon=SURE).release(ZONED)
-    assert (found.tzinfo, found) == (timezone.utc, ZONED[3])
+    assert (found.tzinfo, found) == (UTC, ZONED[3])
     tokyo = queries.Median(bounds=(ZONED_BOUNDS[0].astimezone(TOKYO), ZONED_BOUNDS[1]), epsilon=SURE)
     assert tokyo.release(ZONED).tzinfo is TOKYO
 

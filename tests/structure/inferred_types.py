@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_type
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
-from typing_extensions import assert_type
 
 import dpnoise
 from dpnoise import _types, local, mechanisms, queries, samplers, stability

@@ -11,12 +11,11 @@ import io
 import re
 import subprocess
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-import tomllib
 
 Tree = dict[str, str]  # the text of each tracked file that has text, by its path
 Definition = ast.ClassDef | ast.FunctionDef

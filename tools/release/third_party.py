@@ -11,12 +11,11 @@ import json
 import re
 import subprocess
 import textwrap
+import tomllib
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-
-import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTICES = ROOT / "LICENSE-THIRD-PARTY"

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -85,13 +85,13 @@ def _dated(version: Version, found: re.Match[str]) -> str:
     elif named == version.semver and day != "Unreleased":
         return heading
     else:
-        new = f"## [{version.semver}] - {datetime.now(timezone.utc):%Y-%m-%d}"
+        new = f"## [{version.semver}] - {datetime.now(UTC):%Y-%m-%d}"
     follows = day != "Unreleased" and Version(named).base != version.base
     return f"{new}\n\n{heading}" if follows else new
 
 
 def _cited(version: Version, found: re.Match[str]) -> str:
-    day = f"\ndate-released: {datetime.now(timezone.utc):%Y-%m-%d}" if version.state != "dev" else ""
+    day = f"\ndate-released: {datetime.now(UTC):%Y-%m-%d}" if version.state != "dev" else ""
     return found[1] if found[2] == version.semver else f"version: {version.semver}{day}"
 
 

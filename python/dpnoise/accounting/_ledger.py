@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
@@ -429,7 +429,7 @@ class Ledger(Generic[AnyCost]):
             totals = tuple(map(exact_sum, zip(self._totals(state), amounts, strict=True)))
             if not self._filter.grants(totals):
                 raise BudgetExceeded(self._seen(amounts), self._seen(self._left(state), down), self.path)
-            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
             return now, label, mechanism, " ".join(map(text_of, amounts)), " ".join(map(text_of, totals))
 
         return amounts, row_after

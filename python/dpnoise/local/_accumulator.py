@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
@@ -15,9 +15,6 @@ from dpnoise.local import _arrow, _parquet
 from dpnoise.local._doubt import of_malformed, warn
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class AnyAccumulator(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from dpnoise._errors import ParameterError
 from dpnoise._native import LocalAttributes, LocalProtocol
 from dpnoise.local._protocol import Protocol
 from dpnoise.local._specification import CLASSES, Specification, shown, wrap
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class AttributeSet(Specification):

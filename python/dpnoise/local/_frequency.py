@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._doubt import are_unlikely
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._protocol import Protocol
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class FrequencyProtocol(Protocol):

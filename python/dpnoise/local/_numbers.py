@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,6 @@ from dpnoise.local._protocol import Protocol
 from dpnoise.sensitivity import check_bounds
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from dpnoise.sensitivity import Bounds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import CLASSES, ROWS, Specification, check_normal, in_native, shown
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from dpnoise.accounting import ShuffledCost
 
 COUNTER_LIMIT: Final = _native.COUNTER_LIMIT

@@ -6,7 +6,7 @@ import json
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from dpnoise._types import Values
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from dpnoise.accounting import PrivacyCost
 
 ROWS = local_families()

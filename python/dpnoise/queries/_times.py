@@ -6,7 +6,7 @@ value of a column.
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ _NANOSECONDS: Final = {
 }
 
 _EPOCH: Final = datetime(1970, 1, 1)
-_EPOCH_UTC: Final = _EPOCH.replace(tzinfo=timezone.utc)
+_EPOCH_UTC: Final = _EPOCH.replace(tzinfo=UTC)
 
 _DATES, _TIMES, _ZONED, _NUMPY = "dates", "times without a time zone", "times with a time zone", "datetime64 of NumPy"
 _NAIVE: Final = frozenset((_DATES, _TIMES, _NUMPY))

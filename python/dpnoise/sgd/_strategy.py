@@ -6,7 +6,7 @@ import math
 import reprlib
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,6 @@ from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError, require
 from dpnoise._numbers import check_word, integer, real_up, root
 from dpnoise._types import Integer
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 STEPS: Final = range(1, 2**20 + 1)
 _DISTANCES: Final = range(1, 2**53 + 1)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-if sys.version_info < (3, 11):
-    pytest.skip("the script reads TOML by tomllib", allow_module_level=True)
 
 from tools.figures import figures
 
