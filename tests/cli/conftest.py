@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpnoise._display import escaped
 from dpnoise.cli import main
 
 TRUTH = {"red": 9_000, "green": 5_000, "": 2_500, "deep blue": 1_500}
@@ -21,11 +22,13 @@ TRUTH = {"red": 9_000, "green": 5_000, "": 2_500, "deep blue": 1_500}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the command line left behind."""
+    """What a run of the command line left behind; `err` has messages as lines, also with --json."""
 
     code: int
     out: str
     err: str
+    documents: list[Any]
+    """The documents on stderr, which are there with --json alone."""
 
     @property
     def json(self) -> Any:
@@ -69,8 +72,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
     def call(*arguments: object) -> Outcome:
         code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
+        out, err = capsys.readouterr()
+        documents = list(map(json.loads, err.splitlines())) if "--json" in arguments else []
+        lines = "".join(f"dpnoise: {escaped(one['message'])}\n" for one in documents)
+        return Outcome(code, out, lines or err, documents)
 
     return call
 

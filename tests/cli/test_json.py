@@ -77,16 +77,16 @@ def test_all_commands_are_on_the_page() -> None:
 def test_an_error_is_a_line_of_json_with_its_code(run: Run, words: list[object]) -> None:
     plain, outcome = run(*words), run(*words, "--json")
     message = plain.err.removeprefix("dpnoise: ").removesuffix("\n")
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
-    assert json.loads(outcome.err) == {"format": 1, "message": message, "code": 2}
-    assert PRIVATE not in outcome.err
+    assert (outcome.code, outcome.out, plain.documents) == (2, "", [])
+    assert outcome.documents == [{"format": 1, "message": message, "code": 2}]
+    assert PRIVATE not in message
 
 
 def test_what_does_not_end_the_program_has_no_code(run: Run) -> None:
     reports = write(Path("reports.parquet"), 10)
     outcome = run("estimate", reports, "missing.parquet", "--json")
     assert (outcome.code, list(outcome.json["failed"])) == (3, ["missing.parquet"])
-    assert [list(json.loads(line)) for line in outcome.err.splitlines()] == [["format", "message"]] * 2
+    assert [list(one) for one in outcome.documents] == [["format", "message"]] * 2
 
 
 def test_a_signal_and_the_next_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,5 +97,5 @@ def test_a_signal_and_the_next_run(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         patch.setattr("dpnoise.cli.plan.local.plan", interrupted)
         outcome = run("plan", "--n", 10, "--k", 3, "--epsilon", 1, "--json")
     message = "stopped by SIGINT; no incomplete file is left"
-    assert (outcome.code, json.loads(outcome.err)) == (130, {"format": 1, "message": message, "code": 130})
+    assert (outcome.code, outcome.documents) == (130, [{"format": 1, "message": message, "code": 130}])
     assert run("ledger", "missing").err.startswith("dpnoise: ")

@@ -24,7 +24,7 @@ from dpnoise._display import rounded
 from dpnoise._files import is_locked
 from dpnoise.accounting import Ledger
 from dpnoise.accounting._ledger_file import LedgerFile
-from dpnoise.cli import delivery, payment, release
+from dpnoise.cli import delivery, payment, tables
 
 # So much that noise is smaller than what is compared.
 SURE = 1e9
@@ -587,13 +587,13 @@ def test_the_name_of_the_answer_is_taken_meanwhile(
     run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = ledger.path.with_name("answer.csv")
-    real = release._read
+    real = tables.read
 
     def meanwhile(*arguments: Any) -> Any:
         out.write_text("the answer of another run", encoding="utf-8")
         return real(*arguments)
 
-    monkeypatch.setattr(release, "_read", meanwhile)
+    monkeypatch.setattr(tables, "read", meanwhile)
     outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out, epsilon=0.25))
     assert (outcome.code, paid(ledger)) == (2, 0.0)
     assert out.read_text(encoding="utf-8") == "the answer of another run"

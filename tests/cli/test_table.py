@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from dpnoise import queries, tables
 from dpnoise._numbers import share_of
 from dpnoise.accounting import Ledger
-from dpnoise.cli import release
 from dpnoise.cli.questions import read_questions, read_scope
 
 SURE = 1e9  # so much that noise is smaller than what is compared
@@ -548,7 +547,7 @@ def test_names_are_refused_before_rows_are_read(
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path / "visits.csv", "North,1,2,no number", names="region,count,error,value")
     read: list[object] = []
-    monkeypatch.setattr(release, "_read", lambda *_: read.append(0))
+    monkeypatch.setattr("dpnoise.cli.tables.read", lambda *_: read.append(0))
     assert message in refuse(*ask(path, "--query", "count", *more, *["--dry-run"] * dry, epsilon=1.0))
     assert not read
 

@@ -58,13 +58,10 @@ def attack(
     """
     if (source is None) != (column is None):
         raise InputError("IN and --column go together: a file, and which of its columns to attack")
-    counts, rows = (
-        _adult()
-        if source is None or column is None
-        else _values(source, column, (quoted_lines, delimiter, ".", missing_words or ()))
-    )
-    value, count = min(counts.items(), key=lambda item: (item[1], item[0]))
     ours = Laplace(epsilon=epsilon)
+    layout = (quoted_lines, delimiter, ".", missing_words or ())
+    counts, rows = _adult() if source is None or column is None else _values(source, column, layout)
+    value, count = min(counts.items(), key=lambda item: (item[1], item[0]))
     rng = np.random.default_rng()
 
     def numpy_noise(counts: NDArray[np.float64]) -> NDArray[np.float64]:
