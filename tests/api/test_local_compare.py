@@ -60,7 +60,7 @@ def test_equal_errors_in_all_runs_tell_nothing():
 
 
 def test_two_values_by_name():
-    comparison = local.compare(["RR", "oue"], [1], [True, False, True], runs=2)
+    comparison = local.compare(["RR", "OptimizedUnaryEncoding"], [1], [True, False, True], runs=2)
     assert [type(one.protocol) for one in comparison] == [local.RandomizedResponse, local.OptimizedUnaryEncoding]
     assert (comparison.n, comparison.k, comparison.runs) == (3, 2, 2)
     assert comparison.to_pandas()["protocol"].tolist() == ["RandomizedResponse", "OptimizedUnaryEncoding"]

@@ -47,20 +47,10 @@ _MANY: Final = 4
 _HELP: Final = _parameters()
 
 
-def _letters(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
-
-
-_ABBREVIATIONS: Final = {
-    _letters(name): family.abbreviation
-    for family in local.FAMILIES.values()
-    for name in (family.abbreviation, family.name, family.protocol.__name__)
-}
-
-
 def _name(text: str) -> str:
-    if (letters := _letters(text)) in _ABBREVIATIONS:
-        return _ABBREVIATIONS[letters]
+    for family in local.FAMILIES.values():
+        if family.is_named(text):
+            return family.abbreviation
     raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, PROTOCOLS))}.")
 
 

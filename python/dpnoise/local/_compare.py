@@ -163,9 +163,9 @@ def compare(
     Parameters
     ----------
     protocols : sequence of str or of type, or mapping of str to callable
-        The protocols: the classes that count values, such as `OptimizedUnaryEncoding`, or their names or abbreviations
-        in `FAMILIES`, such as ``"oue"``, in upper or lower case. Or a name for each function that makes a protocol from
-        ``k`` and ``epsilon``, which it is given by keyword.
+        The protocols: the classes that count values, such as `OptimizedUnaryEncoding`, or their names, or the names or
+        abbreviations in `FAMILIES`, such as ``"oue"``, in upper or lower case. Or a name for each function that makes a
+        protocol of the values 0 to k - 1 from ``k`` and ``epsilon``, which it is given by keyword.
     epsilons : sequence of float
         The privacy parameters of a report to compare them at, from 2**-20 to 32.
     data : array of int, str or bool, shape (n,)
@@ -253,10 +253,10 @@ def _makers(protocols: Any) -> dict[str, Maker]:
 
 def _class_of(given: Any) -> Any:
     if isinstance(given, str):
-        named = {text.casefold(): one.protocol for one in FAMILIES.values() for text in (one.name, one.abbreviation)}
-        if given.casefold() not in named:
+        named = [family.protocol for family in FAMILIES.values() if family.is_named(given)]
+        if not named:
             raise ParameterError(f"protocols must be of {', '.join(_plain_names())}, got {given!r}")
-        given = named[given.casefold()]
+        given = named[0]
     if not (isinstance(given, type) and issubclass(given, FrequencyProtocol)):
         raise TypeError(f"protocols must be classes or names of protocols that count values, got {given!r}")
     return given

@@ -68,6 +68,23 @@ class Family(NamedTuple):
         """The class of its protocols."""
         return cast(type[Protocol], CLASSES[self.name])
 
+    def is_named(self, text: str) -> bool:
+        """Say whether a text is the abbreviation, the name or the name of the class, in upper or lower case.
+
+        Parameters
+        ----------
+        text : str
+            The text, with or without hyphens and underscores.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> local.FAMILIES["subset_selection"].is_named("SubsetSelection")
+        True
+        """
+        names = (self.abbreviation, self.name, self.protocol.__name__)
+        return _letters(text) in map(_letters, names)
+
     def example(self, **parameters: Any) -> Protocol:
         """Make a small protocol of the family.
 
@@ -88,6 +105,10 @@ class Family(NamedTuple):
         LocalHashing(k=4, epsilon=1.0, g=2)
         """
         return self.protocol(**{parameter.name: parameter.example for parameter in self.parameters} | parameters)
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 _ALL: Final = [Family(*row)._replace(parameters=tuple(Parameter(*one) for one in row[4])) for row in ROWS]
