@@ -21,6 +21,10 @@ def hardly_ever_wrong(monkeypatch):
     monkeypatch.setattr(_compare, "_LEVEL", 1 - 1e-12)
 
 
+def reversed_domain(k, epsilon):
+    return local.OptimizedUnaryEncoding(domain=range(k)[::-1], epsilon=epsilon)
+
+
 def agrees(one):
     return one.lower <= one.theory <= one.upper
 
@@ -90,11 +94,15 @@ def test_the_chart_has_a_line_and_points_for_each_protocol():
         (["olive"], [1.0], ANSWERS, "protocols must be of rr, .*, got 'olive'"),
         ([local.LaplaceMean], [1.0], ANSWERS, "protocols must be classes or names of protocols that count values"),
         ({"mine": 1}, [1.0], ANSWERS, r"protocols\['mine'\] must be callable"),
-        ({"mine": lambda k, epsilon: 1}, [1.0], ANSWERS, r"protocols\['mine'\] must make protocols of 3 values"),
+        ({1: local.SubsetSelection}, [1.0], ANSWERS, "a name in protocols must be a str, got int"),
+        ({"mine": lambda k, epsilon: 1}, [1.0], ANSWERS, "must make protocols of the values 0 to 2, got 1"),
+        ({"mine": reversed_domain}, [1.0], ANSWERS, r"of the values 0 to 2, got .*domain=\(2, 1, 0\)"),
+        (["DBitFlip"], [1.0], ANSWERS, "protocols must map a name to a function that makes DBitFlip with d$"),
         (["rr"], [1.0], ANSWERS, "RandomizedResponse takes 2 values, and the data have 3"),
         (["oue"], 1.0, ANSWERS, "epsilons must be an iterable"),
         (["oue"], [], ANSWERS, "protocols and epsilons must each have at least one"),
         (["oue"], [0.0], ANSWERS, "epsilon must be between"),
+        (["oue"], [None], ANSWERS, "epsilon must be a number, got NoneType"),
         (["oue"], [1.0], [0.5, 1.5], "data must be of texts, of integers or of booleans"),
         (["oue"], [1.0], ["tea"], "data must have at least 2 values"),
     ],

@@ -16,10 +16,10 @@ from dpnoise._columns import labels_of
 from dpnoise._display import Column, Tabular, one_line, progress
 from dpnoise._domain import Domain, codes
 from dpnoise._errors import ParameterError
-from dpnoise._numbers import integer, items_of
+from dpnoise._numbers import check_text, integer, items_of
 from dpnoise._types import Answers, Integer, Labels, Number
 from dpnoise.local._categories import RandomizedResponse
-from dpnoise.local._families import FAMILIES
+from dpnoise.local._families import FAMILIES, Family
 from dpnoise.local._frequency import FrequencyProtocol
 from dpnoise.local._longitudinal import LongitudinalProtocol
 from dpnoise.local._memo import ClientMemo
@@ -207,7 +207,7 @@ def compare(
     runs = integer(runs, "runs", _RUNS)
     at = items_of(epsilons, "epsilons", "privacy parameters")
     made = [
-        (name, float(epsilon), _made(name, make, len(labels), epsilon))
+        (name, _made(name, make, len(labels), epsilon), float(epsilon))
         for name, make in _makers(protocols).items()
         for epsilon in at
     ]
@@ -216,7 +216,7 @@ def compare(
     truth = np.bincount(numbers, minlength=len(labels)).astype(np.float64)
     measured = []
     with progress("comparing", runs * len(made), "collections") as advance:
-        for name, epsilon, protocol in made:
+        for name, protocol, epsilon in made:
             squares = []
             for _ in range(runs):
                 squares.append(float(np.mean((_counts(protocol, numbers) - truth) ** 2)))
@@ -243,9 +243,10 @@ def _makers(protocols: Any) -> dict[str, Maker]:
     """Return what makes each protocol from k and epsilon, by the names in the comparison."""
     if isinstance(protocols, Mapping):
         for name, make in protocols.items():
+            check_text(name, "a name in protocols")
             if not callable(make):
                 raise TypeError(f"protocols[{name!r}] must be callable, got {type(make).__name__}")
-        return {str(name): make for name, make in protocols.items()}
+        return dict(protocols)
     protocols = [protocols] if isinstance(protocols, str) else protocols
     classes = [_class_of(one) for one in items_of(protocols, "protocols", "classes or names of protocols")]
     return {one.__name__: one for one in classes}
@@ -255,21 +256,25 @@ def _class_of(given: Any) -> Any:
     if isinstance(given, str):
         named = [family.protocol for family in FAMILIES.values() if family.is_named(given)]
         if not named:
-            raise ParameterError(f"protocols must be of {', '.join(_plain_names())}, got {given!r}")
+            plain = [one.abbreviation for one in FAMILIES.values() if _is_of_counts(one.protocol) and not _others(one)]
+            raise ParameterError(f"protocols must be of {', '.join(plain)}, got {given!r}")
         given = named[0]
-    if not (isinstance(given, type) and issubclass(given, FrequencyProtocol)):
+    if not _is_of_counts(given):
         raise TypeError(f"protocols must be classes or names of protocols that count values, got {given!r}")
+    others = [name for family in FAMILIES.values() if family.protocol is given for name in _others(family)]
+    if others:
+        name = given.__name__
+        raise ParameterError(f"protocols must map a name to a function that makes {name} with {' and '.join(others)}")
     return given
 
 
-def _plain_names() -> list[str]:
-    """Return the abbreviations of the protocols that count values and are made from k and epsilon alone."""
-    families = (one for one in FAMILIES.values() if issubclass(one.protocol, FrequencyProtocol))
-    return [
-        one.abbreviation
-        for one in families
-        if {parameter.name for parameter in one.parameters if parameter.required} <= {"k", "epsilon"}
-    ]
+def _is_of_counts(given: Any) -> bool:
+    return isinstance(given, type) and issubclass(given, FrequencyProtocol)
+
+
+def _others(family: Family) -> list[str]:
+    """Return the parameters that the class needs beside k and epsilon."""
+    return [one.name for one in family.parameters if one.required and one.name not in ("k", "epsilon")]
 
 
 def _made(name: str, make: Maker, k: int, epsilon: Number) -> FrequencyProtocol:
@@ -278,8 +283,9 @@ def _made(name: str, make: Maker, k: int, epsilon: Number) -> FrequencyProtocol:
             raise ParameterError(f"RandomizedResponse takes 2 values, and the data have {k}")
         return RandomizedResponse(domain=(0, 1), epsilon=epsilon)
     protocol = make(k=k, epsilon=epsilon)
-    if not isinstance(protocol, FrequencyProtocol) or protocol.k != k:
-        raise ParameterError(f"protocols[{name!r}] must make protocols of {k} values, got {protocol!r}")
+    numbers = tuple(range(k))  # other labels, or these in another order, have other counts
+    if not isinstance(protocol, FrequencyProtocol) or protocol.k != k or protocol.domain not in (None, numbers):
+        raise ParameterError(f"protocols[{name!r}] must make protocols of the values 0 to {k - 1}, got {protocol!r}")
     return protocol
 
 
