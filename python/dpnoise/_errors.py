@@ -126,4 +126,4 @@ def install_command(module: str, extra: str) -> str:
         return [what for name in nested for what in brought(name)] + own
 
     packages = brought(extra) or [module.partition(".")[0].replace("_", "-")]
-    return f"pip install {' '.join(map(repr, packages))}"
+    return "pip install " + " ".join(f'"{one}"' for one in packages)  # cmd of Windows knows no single quotes

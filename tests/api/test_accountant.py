@@ -556,7 +556,7 @@ def test_without_dp_accounting_it_says_what_to_install(monkeypatch: pytest.Monke
     import sys
 
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(ImportError, match=r"^this needs dp_accounting: pip install 'dp-accounting>=0\.6,<0\.7'$"):
+    with pytest.raises(ImportError, match=r'^this needs dp_accounting: pip install "dp-accounting>=0\.6,<0\.7"$'):
         Accountant()
 
 

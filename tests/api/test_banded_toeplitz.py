@@ -233,7 +233,7 @@ def test_only_the_optimum_needs_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, None)
     strategy = BandedToeplitz([1, 0.5], steps=10)
     assert strategy.max_error(SingleEpoch()) * strategy._gain() > 0
-    with pytest.raises(ImportError, match=r"^this needs scipy\.optimize: pip install 'dp-accounting>="):
+    with pytest.raises(ImportError, match=r'^this needs scipy\.optimize: pip install "dp-accounting>='):
         BandedToeplitz.optimal(steps=10, bands=2)
 
 

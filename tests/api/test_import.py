@@ -100,7 +100,7 @@ def test_without_metadata_the_package_is_named(tmp_path):
     command = [sys.executable, "-S", "-c", program]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     error = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False).stderr
-    assert "ImportError: this needs absent_package.part: pip install 'absent-package'\n" in error
+    assert 'ImportError: this needs absent_package.part: pip install "absent-package"\n' in error
 
 
 def test_only_the_command_line_needs_an_extra_to_be_imported():

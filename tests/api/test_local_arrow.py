@@ -284,7 +284,7 @@ def test_an_error_in_the_middle_of_a_stream():
 
 def test_without_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = "Arrow data and Parquet files need pyarrow: pip install 'pyarrow>=18'"
+    message = 'Arrow data and Parquet files need pyarrow: pip install "pyarrow>=18"'
     refuses(ImportError, message, PROTOCOL.estimate, pa.array([b"ab"]))
     refuses(ImportError, message, PROTOCOL.accumulator().add_parquet, tmp_path / "reports.parquet")
 

@@ -236,7 +236,7 @@ def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     refuses(
         ImportError,
-        "decoding RAPPOR needs scipy.sparse: pip install 'scipy>=1.11'",
+        'decoding RAPPOR needs scipy.sparse: pip install "scipy>=1.11"',
         RAPPOR.estimate,
         collected(10),
         ["plum"],

@@ -133,7 +133,7 @@ def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
 
 def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"^a chart needs matplotlib: pip install 'matplotlib>=3\.8'$"):
+    with pytest.raises(ImportError, match=r'^a chart needs matplotlib: pip install "matplotlib>=3\.8"$'):
         plots.histogram(LABELS, SERIES, path=tmp_path / "chart.png")
     assert list(tmp_path.iterdir()) == []
 

@@ -460,7 +460,7 @@ def test_epsilon_spent_agrees_with_dp_accounting(
 )
 def test_without_the_extra_it_says_in_one_line_what_to_install(cost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    line = "this needs dp_accounting: pip install 'dp-accounting>=0.6,<0.7'"
+    line = 'this needs dp_accounting: pip install "dp-accounting>=0.6,<0.7"'
     with pytest.raises(ImportError, match=f"^{re.escape(line)}$"):
         cost(sample_rate=0.1, steps=10, delta=1e-5)
 

@@ -46,7 +46,7 @@ def test_without_matplotlib_it_says_so_and_goes_on(run: Run, tmp_path: Path, mon
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = run("demo", "--plot", tmp_path / "chart.png")
     assert outcome.code == 0
-    assert "No chart was drawn: a chart needs matplotlib: pip install 'matplotlib>=3.8'" in outcome.out
+    assert 'No chart was drawn: a chart needs matplotlib: pip install "matplotlib>=3.8"' in outcome.out
     assert list(tmp_path.iterdir()) == []
     assert run("demo", "--json", "--plot", tmp_path / "chart.png").json["plot"] is None
 

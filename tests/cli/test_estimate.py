@@ -280,7 +280,7 @@ def test_chart_without_matplotlib(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     message = refuse("estimate", reports, "--plot", tmp_path / "chart.png", "-o", tmp_path / "out.csv")
-    assert message == "a chart needs matplotlib: pip install 'matplotlib>=3.8'"
+    assert message == 'a chart needs matplotlib: pip install "matplotlib>=3.8"'
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -146,7 +146,7 @@ def test_missing_extra_is_one_line(
     assert main([word]) == 2
     assert capsys.readouterr().err == (
         f"dpnoise: the command line needs the package {package}: "
-        "pip install 'pyarrow>=18' 'narwhals>=2' 'typer>=0.19' 'rich>=13.7'\n"
+        'pip install "pyarrow>=18" "narwhals>=2" "typer>=0.19" "rich>=13.7"\n'
     )
 
 

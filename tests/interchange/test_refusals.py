@@ -361,5 +361,5 @@ def test_what_works_without_pyarrow(monkeypatch):
         queries.Sum(bounds=(0, 1), epsilon=1.0).release(column)
     sgd.clip_and_sum(pl.DataFrame({"a": values}), clip_norm=1.0)
     for call in (release, queries.Sum(bounds=(0, 1), epsilon=1.0).release, local.DuchiMean(epsilon=1.0).perturb):
-        with pytest.raises(ImportError, match=re.escape("pip install 'pyarrow>=18'")):
+        with pytest.raises(ImportError, match=re.escape('pip install "pyarrow>=18"')):
             call(streams)
