@@ -174,7 +174,7 @@ def _instead_of(word: str, parameters: list[str], is_centred: bool) -> str:
 def outside() -> int:
     """Return the ``stacklevel`` of a warning that shows the line outside dpnoise from which its caller was called."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == "dpnoise":
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "dpnoise":
         level, frame = level + 1, frame.f_back
     return level
 

@@ -87,7 +87,7 @@ def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable
 
             place = elsewhere(package, name)
             # An AttributeError is one that an import statement drops, with what it says.
-            if place and sys._getframe(1).f_globals["__name__"] == "importlib._bootstrap":
+            if place and sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap":
                 raise ImportError(f"cannot import name {name!r} from {package!r}{place}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{place}")
         setattr(sys.modules[package], name, value)

@@ -278,6 +278,13 @@ def test_names_that_are_elsewhere_are_found(name: str, places: str | None) -> No
     assert not hasattr(dpnoise, name)
 
 
+def test_code_of_no_module_gets_the_same_answers() -> None:
+    with pytest.raises(AttributeError, match=r"use dpnoise\.Laplace"):
+        exec("import dpnoise\ndpnoise.LaplaceMechanism", {})  # noqa: S102
+    with pytest.warns(UserWarning, match="perturb_encoded"):
+        exec("from dpnoise import local\nlocal.OptimizedUnaryEncoding(k=3, epsilon=1).perturb([0, 1, 0])", {})  # noqa: S102
+
+
 def test_a_package_names_what_the_top_has() -> None:
     with pytest.raises(
         AttributeError, match=r"^module 'dpnoise\.accounting' has no attribute 'Laplace', use dpnoise\.La"
