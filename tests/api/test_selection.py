@@ -279,7 +279,7 @@ def test_unfit_utilities_are_refused_before_anything_is_drawn() -> None:
         choose([1], NAMES, [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"^scores must be finite"):
         choose([1], NAMES, lambda data, candidate: float("nan"))
-    with pytest.raises(ValueError, match=r"^scores must not be empty"):
+    with pytest.raises(ValueError, match=r"^candidates must not be empty"):
         choose([1], [], lambda data, candidate: 1.0)
     with pytest.raises(TypeError, match=r"^candidates must be a list, an array or a column of labels, got dict$"):
         choose([1], {"tea": 1}, lambda data, candidate: 1.0)

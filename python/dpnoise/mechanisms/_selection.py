@@ -124,7 +124,8 @@ class SelectionMechanism(Mechanism):
         >>> best = prices.release_best(offers, candidates=[1, 2, 3, 4, 5], utility=revenue)
         """
         score = _score(utility, data)
-        listed = labels_of(candidates, "candidates")
+        if not (listed := labels_of(candidates, "candidates")):
+            raise ParameterError("candidates must not be empty")
         return self.release([score(candidate) for candidate in listed], candidates=listed, rng=rng)
 
     def _chosen(self, scores: Any, candidates: Labels | None, rng: Rng) -> list[Any]:
