@@ -146,7 +146,7 @@ def test_columns_that_are_no_dates(refuse: Refuse, tmp_path: Path) -> None:
     assert "got '1990-01-01T12:00', '2020-01-01T12:00+01:00'. Dates are as 2020-01" in refuse(
         *ask(path, "median", "day", *mixed)
     )
-    assert "takes --bounds of numbers, got 1980-01-01 and 2025-01-01" in refuse(*ask(path, "mean", "day", *asked))
+    assert "takes bounds that are numbers, got 1980-01-01 and 2025-01-01" in refuse(*ask(path, "mean", "day", *asked))
     text = tmp_path / "days.csv"
     text.write_text(f"day\n1990-01-31\n{PLANTED}\n", encoding="utf-8")
     message = refuse(*ask(text, "median", "day", *asked))

@@ -366,7 +366,7 @@ MISTAKES: list[tuple[tuple[object, ...], str]] = [
     (("--query", "mean:spend:0"), "--query mean takes two bounds separated by a comma, numbers or dates as 2020-01-3"),
     (("--query", "mean:spend:0;1"), "numbers or dates as 2020-01-31, got '0;1'"),
     (("--query", "mean:spend:1,0"), "bounds must be two finite numbers, the lower one first"),
-    (("--query", "mean:spend:2024-01-01,2024-01-02"), "--query mean takes --bounds of numbers, got 2024-01-01 and"),
+    (("--query", "mean:spend:2024-01-01,2024-01-02"), "--query mean takes bounds that are numbers, got 2024-01-01 and"),
     (("--query", "mean:spent:0,1"), "has no column 'spent'"),
     (("--query", "mean:region:0,1"), "column 'region' has a value that is no number; which one is private"),
     (("--query", "quantiles:spend:0,1"), "--query quantiles takes --q"),

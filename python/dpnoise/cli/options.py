@@ -72,8 +72,8 @@ MissingWords: TypeAlias = Annotated[
         "--na",
         parser=_words,
         metavar="WORDS",
-        help="CSV: fields that are missing values, separated by commas; usual is NA, N/A, NaN, null, NULL, None, - and "
-        "others, and empty ones.",
+        help="CSV: fields that are missing values, separated by commas; the word usual means NA, N/A, NaN, null, NULL, "
+        "None, - and others, and empty ones.",
     ),
 ]
 

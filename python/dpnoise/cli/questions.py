@@ -332,7 +332,7 @@ def _bounds(name: str, given: Any) -> Any:
                 f"--query {name} takes two bounds separated by a comma, numbers or dates as 2020-01-31, got {given!r}"
             )
     if name not in ("median", "quantile", "quantiles") and isinstance(found[0], date):
-        raise InputError(f"--query {name} takes --bounds of numbers, got {found[0]} and {found[1]}")
+        raise InputError(f"--query {name} takes bounds that are numbers, got {found[0]} and {found[1]}")
     return tuple(found)
 
 
