@@ -104,6 +104,17 @@ def test_shells_complete_protocols_and_columns(completed: Completed, tmp_path: P
     assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "lue", "loloha", "laplace"]
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_no_column_of_a_file_is_run_by_a_shell(completed: Completed, tmp_path: Path, shell: str) -> None:
+    # In the words for zsh the first closes its quotes, and its command would run at the press of a key.
+    hostile = ['x\\" <(touch run) \\"', "x$(touch run)", "x`touch run`", "x;touch run", "x'", "x\\", "x\n", "x\x1b"]
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({name: [1] for name in [*hostile, "x y-1.é_"]}), path)
+    words = "".join(completed(shell, f"dpnoise attack {path} --column x"))
+    assert "x y-1.é_" in words
+    assert not set("<>$`;\\") & set(words.replace("_arguments '*: :((", ""))
+
+
 def test_an_open_quote_is_no_error(completed: Completed) -> None:
     assert completed("bash", "dpnoise release 'my --query m") == []
 

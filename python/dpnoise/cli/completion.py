@@ -1,8 +1,13 @@
 """Completions of command lines, which shells ask for."""
 
 import os
+import re
 import shlex
 from pathlib import Path
+from typing import Final
+
+# Names that no shell takes for more than a text: files come from others, and zsh evaluates what completes a word.
+_HARMLESS: Final = re.compile(r"[\w .-]+")
 
 
 def words() -> list[str]:
@@ -30,7 +35,7 @@ def columns(incomplete: str) -> list[str]:
         if path.suffix.lower() == ".parquet" and path.is_file():
             try:
                 names = pq.read_schema(native_file(path)).names
-                return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+                return [name for name in names if name.startswith(incomplete) and _HARMLESS.fullmatch(name)]
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return []
     return []
