@@ -599,11 +599,20 @@ def test_the_name_of_the_answer_is_taken_meanwhile(
     assert out.read_text(encoding="utf-8") == "the answer of another run"
 
 
-def test_labels_that_no_file_can_hold(run: Run, people: Path, ledger: Ledger) -> None:
-    question = ask(people, "histogram", "city", "--domain", "a\udcff,b", "--ledger", ledger.path, epsilon=0.25)
-    outcome = run(*question)
+@pytest.mark.parametrize(
+    ("query", "more", "message"),
+    [
+        ("histogram", ["--domain", "a\udcff,b"], "the domain must be of texts that UTF-8 can hold"),
+        ("count", ["--value", "\udcff"], "a label or a word of --na must be a text that UTF-8 can hold"),
+        ("count", ["--na", "\udcff"], "a label or a word of --na must be a text that UTF-8 can hold"),
+    ],
+)
+def test_texts_that_no_file_can_hold(
+    run: Run, people: Path, ledger: Ledger, query: str, more: list[str], message: str
+) -> None:
+    outcome = run(*ask(people, query, "city", *more, "--ledger", ledger.path, epsilon=0.25))
     assert (outcome.code, paid(ledger)) == (2, 0.0)
-    assert "the domain must be of texts that UTF-8 can hold" in outcome.err
+    assert message in outcome.err
 
 
 @pytest.mark.parametrize(

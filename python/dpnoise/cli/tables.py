@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from dpnoise import _numbers
 from dpnoise._display import progress
 from dpnoise._domain import listing
 from dpnoise._json import read_json
@@ -96,7 +97,10 @@ def open_columns(
     So an empty field is the empty string, or, with `empty_is_missing` and in columns of numbers, a missing value unless
     it is quoted.
     """
-    pointed = [label for column in columns for label in column.labels or () if _POINTED.fullmatch(label)]
+    labels = [label for column in columns for label in column.labels or ()]
+    for text in (*labels, *layout.missing):
+        _numbers.check_text(text, "a label or a word of --na")
+    pointed = [label for label in labels if _POINTED.fullmatch(label)]
     if layout.decimal == "," and pointed:
         raise InputError(
             f"labels must be as in the file, where --decimal says that numbers have commas, got {pointed[0]!r}"
