@@ -199,11 +199,17 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
     program.write_text(SCRIPT, encoding="utf-8")
     package = Path(local.__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(package)])}
-    for command in ([sys.executable, "-m", "dpnoise"], [sys.executable, str(program)]):
+    name = signal.Signals(number).name
+    plain = f"dpnoise: stopped by {name}\n"
+    document = f'{{"format": 1, "message": "stopped by {name}", "code": {128 + number}}}\n'
+    for command, stopped in (
+        ([sys.executable, "-m", "dpnoise", "plan"], plain),
+        ([sys.executable, str(program), "plan"], plain),
+        ([sys.executable, str(program), "plan", "--json"], document),
+    ):
         process = subprocess.run(
-            [*command, "plan"], capture_output=True, text=True, check=False, timeout=60, env=environment, cwd="/"
+            command, capture_output=True, text=True, check=False, timeout=60, env=environment, cwd="/"
         )
-        stopped = f"dpnoise: stopped by {signal.Signals(number).name}\n"
         assert (process.returncode, process.stdout, process.stderr) == (128 + number, "", stopped)
     # Another program keeps its own handlers.
     other = tmp_path / "dpnoise"

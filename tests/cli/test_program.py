@@ -1,5 +1,6 @@
 """The program as a whole: version, help, missing extras, interruption."""
 
+import json
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import dpnoise
 from dpnoise.cli import main
 from dpnoise.cli.app import COMMANDS
+from dpnoise.cli.console import FORMAT
 
 
 def test_version(run: Run) -> None:
@@ -159,6 +161,9 @@ def test_missing_extra_is_one_line(
         f"dpnoise: the command line needs the package {package}: "
         'pip install "pyarrow>=18" "narwhals>=2" "typer>=0.19" "rich>=13.7"\n'
     )
+    assert main([word, "--json"]) == 2
+    document = json.loads(capsys.readouterr().err)
+    assert (list(document), document["format"], document["code"]) == (["format", "message", "code"], FORMAT, 2)
 
 
 def test_importing_the_package_imports_no_extra() -> None:

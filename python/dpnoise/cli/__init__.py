@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from dpnoise._errors import install_command
-from dpnoise.cli.starting import answer_signals
+from dpnoise.cli.starting import answer_signals, line_of
 
 __all__ = ["main", "program"]
 
@@ -29,15 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on stderr, or the report of the audit, says which. 141 is said
         by no line: the reader of stdout has ended.
     """
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         from dpnoise.cli.app import app_for, run
 
-        app = app_for(sys.argv[1:] if arguments is None else arguments)
+        app = app_for(words)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise
-        install = install_command(error.name, "cli")
-        print(f"dpnoise: the command line needs the package {error.name}: {install}", file=sys.stderr)
+        message = f"the command line needs the package {error.name}: {install_command(error.name, 'cli')}"
+        print(line_of(message, 2, "--json" in words), file=sys.stderr)
         return 2
     return run(app, arguments)
 

@@ -7,15 +7,21 @@ Python's own traceback.
 
 import _signal  # type: ignore[import-not-found]
 import os
+import sys
 
 # The signals of this system: Windows has no SIGHUP.
 NAMES = {getattr(_signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(_signal, name)}
 
 
+def line_of(message: str, code: int, as_json: bool) -> str:
+    """Return the line of an error in plain letters, before the program can do it itself."""
+    return f'{{"format": 1, "message": "{message}", "code": {code}}}' if as_json else f"dpnoise: {message}"
+
+
 def end(number: int, _: object) -> None:
     """Print the name of the signal, and end the process."""
     try:
-        os.write(2, f"dpnoise: stopped by {NAMES[number]}\n".encode())
+        os.write(2, f"{line_of(f'stopped by {NAMES[number]}', 128 + number, '--json' in sys.argv)}\n".encode())
     finally:
         os._exit(128 + number)
 
