@@ -155,8 +155,12 @@ def test_specifications_and_lists_from_stdin(
     assert run(*perturb, "--domain-file", "-", "--json").json["rows"] == 9
     give(values.read_bytes())  # no row is read as a label, which messages show
     words = ["--column", "value", "--epsilon", 1, "--domain-file", "-"]
-    for asked in (["release", "-", "--query", "histogram"], ["perturb", "-", "--protocol", "grr", "-o", new]):
-        assert refuse(*asked, *words) == "- must be in the place of one file, since stdin is read once, got several"
+    for asked in (
+        ["release", "-", "--query", "histogram", *words],
+        ["perturb", "-", "--protocol", "grr", "-o", new, *words],
+        ["specify", "--spec", "-", "--domain-file", "-", "-o", new],
+    ):
+        assert refuse(*asked) == "- must be in the place of one file, since stdin is read once, got several"
 
 
 def test_a_document_with_other_labels_is_refused(run: Run, refuse: Refuse, week: Path) -> None:

@@ -11,6 +11,7 @@ from dpnoise._files import atomic_write, locked
 from dpnoise.cli.console import InputError, check_target, guarantee, quantity, say, to_json
 from dpnoise.cli.options import AsJson, read_domain, two_numbers
 from dpnoise.cli.protocols import MEANS, ProtocolName, in_options, name_of, protocol_of, with_parameters
+from dpnoise.cli.sources import check_stdin
 
 
 @with_parameters(memo=True)
@@ -56,6 +57,7 @@ def specify(
     else is not replaced. Nothing in it is private.
     """
     check_target(output, [spec] if spec is not None else [])
+    check_stdin([spec, domain_file])
     labels = read_domain(domain, domain_file)
     randomiser = protocol_of(protocol, spec, parameters, labels if spec is None else None)
     scheme = _about(randomiser, question, period, labels, bounds)
