@@ -256,7 +256,7 @@ class Release(Tabular):
         title = ", ".join(answer.title for answer in self.answers.values())
         return escaped(title if self.by is None else f"{title}, by {self.by}")
 
-    def _promise(self, marks: str = "") -> str:
+    def _promise(self, marks: str = "") -> tuple[str, str]:
         """Say what the release costs whom, and what its errors hold for, which a chart shows by marks."""
         delta = f", delta {self.cost.delta}" if self.cost.delta else ""
         whose = "each row is a person"
@@ -268,14 +268,16 @@ class Release(Tabular):
         likely = f"each answer within its {' or '.join(sorted(kinds))} with a probability of {100 * self.level:.10g} %"
         # Shares of 1 add up to 0.9999999999999999: a chart has what was asked.
         epsilon = f"{self.cost.epsilon:g}" if marks else self.cost.epsilon
-        return escaped(f"epsilon {epsilon}{delta} ({whose}); {likely}")
+        return escaped(f"epsilon {epsilon}{delta} ({whose})"), likely
 
     def __repr__(self) -> str:
         """Show the table, of more than 60 rows the first and the last five, and what it cost."""
-        return f"{text_table(self._title, self._printed(), self._errors())}\n{self._promise()}"
+        table = text_table(self._title, self._printed(), self._errors())
+        return "\n".join([table, *self._promise()])
 
     def _repr_html_(self) -> str:
-        return f"{html_table(self._title, self._printed(), self._errors())}\n<p>{escape(self._promise())}</p>"
+        table = html_table(self._title, self._printed(), self._errors())
+        return f"{table}\n<p>{escape('; '.join(self._promise()))}</p>"
 
     def plot(self, path: str | PathLike[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the answers, with their intervals as whiskers; quantiles, which have none, are points.
@@ -302,7 +304,7 @@ class Release(Tabular):
             raise ParameterError(f"ax must be None for {len(self.answers)} answers, each of which has axes of its own")
         panels = [self._panel(name) for name in self.answers]
         is_beside = self.by is not None and all(len(panel.labels) == len(self.groups) for panel in panels)
-        about = self._title, self._promise(" (whiskers)")
+        about = self._title, "; ".join(self._promise(" (whiskers)"))
         return plots.panels(panels, *about, beside=is_beside, path=path, ax=ax)[0]
 
     def _panel(self, name: str) -> Panel:
