@@ -8,7 +8,7 @@ from dpnoise.cli.starting import answer_signals, line_of
 
 __all__ = ["main", "program"]
 
-_EXTRA = frozenset({"typer", "click", "rich", "pyarrow"})
+_EXTRA = frozenset({"typer", "click", "rich", "pyarrow", "narwhals"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

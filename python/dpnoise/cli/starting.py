@@ -14,8 +14,9 @@ NAMES = {getattr(_signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 def line_of(message: str, code: int, as_json: bool) -> str:
-    """Return the line of an error in plain letters, before the program can do it itself."""
-    return f'{{"format": 1, "message": "{message}", "code": {code}}}' if as_json else f"dpnoise: {message}"
+    """Return the line of an error in plain letters and quotation marks, before the program can do it itself."""
+    quoted = message.replace('"', '\\"')
+    return f'{{"format": 1, "message": "{quoted}", "code": {code}}}' if as_json else f"dpnoise: {message}"
 
 
 def end(number: int, _: object) -> None:
