@@ -84,7 +84,7 @@ def test_states_merge_to_the_same_bytes(make):
 @pytest.mark.parametrize("make", BOTH)
 def test_states_of_other_attributes_are_named_and_nothing_is_lost(make):
     protocol = small(make)
-    found = counted(protocol, protocol.perturb({"a": ["red"] * 9, "b": [3] * 9}))
+    found = counted(protocol, protocol.perturb({"a": ["red"] * 90, "b": [3] * 90}))
     before = found.to_bytes()
     renamed = make(attributes=dict(zip("ac", protocol.attributes.values(), strict=True)))
     relabelled = make(attributes={**protocol.attributes, "a": protocol.attributes["a"].about(domain=["x", "y", "z"])})

@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+pytest.importorskip("mkdocs", reason="mkdocs, which builds the site, is not installed: make docs")
+
 import class_links
 import edit_links
 import published
-import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 
