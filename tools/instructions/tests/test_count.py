@@ -35,3 +35,11 @@ def test_the_record_has_every_instruction_set_that_can_be_counted() -> None:
     assert count.to_json(record) == text
     sets = {"x86_64, portable", "x86_64, avx2", "aarch64, portable", "aarch64, neon"}
     assert all(row.keys() == sets for row in record["counts"].values())
+
+
+def test_versions_in_development_are_judged() -> None:
+    # That of a candidate has the same code, and other counts.
+    version = count.built().partition(", dpnoise ")[2]
+    if "-dev." in version:
+        record = json.loads(count.RECORD.read_text(encoding="utf-8"))
+        assert record["built"].endswith(f", dpnoise {version}"), "make instructions RECORD=--record"
