@@ -53,9 +53,10 @@ def test_the_example_runs(example, tmp_path):
 
 
 def facts(text):
-    """Return the code of a page without its comments, and the numbers of the rest, each as often as it is there."""
+    """Return the code of a page without its comments, and the numbers of its prose, each as often as it is there."""
     code = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    numbers = re.findall(r"\d+(?:[.,]\d+)*", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    prose = re.sub(r"^```.*?^```$|https://[^\s)\"]*", "", text, flags=re.MULTILINE | re.DOTALL)
+    numbers = re.findall(r"\d+(?:[.,]\d+)*", prose)
     return [ast.dump(ast.parse(block)) for block in code], sorted(numbers)
 
 
