@@ -14,8 +14,11 @@ import textwrap
 import tomllib
 import uuid
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTICES = ROOT / "LICENSE-THIRD-PARTY"
@@ -45,15 +48,21 @@ def _cargo(*command: str, sources: Path) -> str:
     return subprocess.check_output(["cargo", *command], cwd=sources, text=True)
 
 
-def linked(package: str, target: str, sources: Path = ROOT) -> dict[Crate, set[Crate]]:
-    """Return the crates that a package is linked with for a target, itself first, each with those that it uses."""
+@cache
+def _described(sources: Path) -> dict[tuple[str, str], Crate]:
+    """Return all crates of the lock file by name and version."""
     described = json.loads(_cargo("metadata", "--format-version=1", sources=sources))["packages"]
-    crates = {
+    return {
         (one["name"], one["version"]): Crate(
             one["name"], one["version"], one["license"].replace("/", " OR "), Path(one["manifest_path"]).parent
         )
         for one in described
     }
+
+
+def linked(package: str, target: str, sources: Path = ROOT) -> dict[Crate, set[Crate]]:
+    """Return the crates that a package is linked with for a target, itself first, each with those that it uses."""
+    crates = _described(sources)
     # Not what only compiles: neither build scripts nor procedural macros.
     shown = ["--edges=normal,no-proc-macro", "--prefix=depth", "--format= {p}", "--no-dedupe"]
     uses: dict[Crate, set[Crate]] = {}
@@ -94,7 +103,7 @@ def inventory(target: str, sources: Path, seconds: int) -> str:
     module, *crates = uses
     names = {crate: f"pkg:cargo/{crate.name}@{crate.version}" for crate in crates}
     # The distribution stands for the native module; its index writes 0.1.0-rc.1 as 0.1.0rc1.
-    version = module.version.replace("-dev.", ".dev").replace("-rc.", "rc")
+    version = Version(module.version).pep440
     project = tomllib.loads((sources / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     package = module._replace(name=project["name"], version=version, licence=project["license"])
     names[module] = names[package] = f"pkg:pypi/{package.name}@{package.version}"
