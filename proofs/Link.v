@@ -80,9 +80,10 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem tails_agree : forallb tail_agrees tails = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-(* How many exponentials, tables, trials, distributions by alias tables, numbers, densities, decisions and tails that
-   is. *)
-Eval vm_compute in
-  (length exponentials, length trials, fold_right (fun '(_, _, rows) n => length rows / 9 + n)%nat 0%nat trials,
-   length numbers, fold_right (fun '(_, _, rows) n => length rows + n)%nat 0%nat numbers, length densities,
-   length decisions, length tails).
+(* How many rows of each kind that is. *)
+Definition rows_of {A B : Type} (size : nat) (lists : list (A * list B)) : nat :=
+  fold_right (fun '(_, rows) n => length rows / size + n)%nat 0%nat lists.
+From Coq Require Import String.
+Definition counts := [("exponentials", List.length exponentials); ("trials", rows_of 9 trials);
+  ("numbers", rows_of 1 numbers); ("densities", List.length densities); ("decisions", List.length decisions);
+  ("tails", List.length tails)]%string.

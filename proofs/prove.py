@@ -28,8 +28,8 @@ AXIOMS = re.compile(
 )
 """What theorems may rest on: classical real numbers, extensionality, and the primitive integers and floats of Coq."""
 
-GENERATED = ["Exponentials.v", "Trials.v", "Numbers.v", "Decisions.v"]
-"""What the code writes."""
+THEOREM = re.compile(r"^\| (`.*`|\*\*`.*`\*\*) \| .* \| `(\w+)\.v` \|$", re.MULTILINE)
+"""A row of the page that lists the theorems: names, what they say, and the file."""
 
 ROWS = 60
 """How many rows of each list are kept where faults are planted."""
@@ -105,12 +105,11 @@ def main() -> None:
     unlisted = [path.name for path in SOURCES.glob("*.v") if path.name not in listed]
     if unlisted:
         sys.exit(f"not in _CoqProject: {unlisted}")
-    (FOLDER / "Statements.vo").unlink(missing_ok=True)  # it prints
     before = seconds()
     result = compile_all(FOLDER)
     if result.returncode:
         sys.exit(result.stdout + result.stderr)
-    report(result.stdout, seconds() - before)
+    report(before)
     if faults:
         plant()
 
@@ -140,7 +139,7 @@ def computed(*target: str) -> dict[str, str]:
         ["proofs/data.sh", folder, *target], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
     print("instruction sets:" if "SKIPPED" not in output else "aarch64:", output.strip())
-    return {} if "SKIPPED" in output else {name: (folder / name).read_text() for name in GENERATED}
+    return {} if "SKIPPED" in output else {path.name: path.read_text() for path in sorted(folder.glob("*.v"))}
 
 
 def compile_all(folder: Path, target: str = "all") -> subprocess.CompletedProcess[str]:
@@ -155,11 +154,37 @@ def seconds() -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
 
 
-def report(output: str, took: float) -> None:
-    """Print the theorems and what they rest on, which must be known."""
-    statements, _, axioms = output[output.index("trials_are_exact :") :].partition("Axioms:\n")
-    print(re.sub(r"\n(COQ|Arguments|.* is (opaque|not universe|transparent)|Expands).*", "", statements))
-    names = re.findall(r"^(?!COQ)(\S+)", axioms, re.MULTILINE)
+def report(before: float) -> None:
+    """Print how many inputs model and code agree on, the theorems, and what they rest on, which must be known."""
+    files = [path.stem for path in sorted(SOURCES.glob("*.v"))]
+    theorems = [
+        f"{file}.{name}"
+        for names, file in THEOREM.findall((ROOT / "docs/proofs/proved.md").read_text())
+        for name in re.findall(r"\w+", names)
+    ]
+    linked = [file for file in files if "Definition counts :=" in (SOURCES / f"{file}.v").read_text()]
+    (FOLDER / "Statements.v").write_text(
+        "\n".join(
+            [
+                "Set Printing Width 120.",
+                "From Coq Require Import String List Reals ZArith.",
+                "Import ListNotations.",
+                f"From Dpnoise Require {' '.join(files)}.",
+                *(f"Eval vm_compute in {file}.counts." for file in linked),
+                "From Coquelicot Require Import Coquelicot.",
+                f"From Dpnoise Require Import {' '.join(files)}.",
+                "Open Scope R_scope.",
+                *(f"About {theorem}." for theorem in theorems),
+                f"Definition all := ({', '.join(f'@{theorem}' for theorem in theorems)}).",
+                "Print Assumptions all.",
+            ]
+        )
+    )
+    command = ["coqc", "-R", ".", "Dpnoise", "-w", "-ambiguous-paths", "Statements.v"]
+    output = subprocess.run(command, cwd=FOLDER, check=True, stdout=subprocess.PIPE, text=True).stdout
+    statements, _, axioms = output.partition("Axioms:\n")
+    print(re.sub(r"\n(Arguments|.* is (opaque|not universe|transparent)|Expands).*", "", statements))
+    names = re.findall(r"^(\S+)", axioms, re.MULTILINE)
     strange = [name for name in names if not AXIOMS.fullmatch(name)]
     if strange or not names:
         sys.exit(f"axioms that no theorem may rest on: {strange}")
@@ -167,7 +192,8 @@ def report(output: str, took: float) -> None:
     lines = {path: len(path.read_text().splitlines()) for path in FOLDER.rglob("*.v")}
     generated = sum(count for path, count in lines.items() if path.parent != FOLDER)
     print(
-        f"{sum(lines.values()) - generated} lines, {generated} more that the code wrote; {took:.0f} s of processor time"
+        f"{len(theorems)} theorems, {sum(lines.values()) - generated} lines, {generated} more that the code wrote; "
+        f"{seconds() - before:.0f} s of processor time"
     )
 
 
