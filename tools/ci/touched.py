@@ -21,6 +21,8 @@ def target_of(path: str) -> str | None:
     alone = (ROOT / folder / name / "Makefile").is_file()
     if path.startswith(("python/dpnoise/engines/", "tests/engines/")):
         return "test-engines"
+    if path == "docs/proofs/proved.md":  # it lists the theorems that are to be printed
+        return "prove"
     match folder:
         case "integrations":
             return f"-C integrations/{name} gate" if alone else "test-integrations"

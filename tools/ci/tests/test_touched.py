@@ -20,6 +20,7 @@ from tools.ci.touched import HOUSE, ROOT, targets
         (["clients/client.mk"], ["test-clients"]),
         (["python/dpnoise/engines/_dask.py", "tests/engines/conftest.py"], ["test-engines"]),
         (["tools/miri.sh", "proofs/prove.py"], ["prove"]),
+        (["docs/proofs/proved.md", "docs/proofs/alias.md"], ["prove"]),
         ([], []),
     ],
 )
