@@ -7,15 +7,13 @@ From Dpnoise Require Import Decide Model Words Sound Values.
 Open Scope R_scope.
 
 (* An entry and a sign have exactly their words: of 2^63, as many as lead to the entry. *)
-Theorem entry_is_chosen l d last e (negative : bool) : sound_digit l d last = true ->
+Lemma entry_has_its_words d e (negative : bool) : (forall c, (0 <= c < 64)%Z -> (0 <= item (thresholds d) c < 2 ^
+  56)%Z) ->
   mean 8 (fun head => mean 56 (fun fraction => one (entry_of d fraction head =? e)%Z * one (Bool.eqb (Z.testbit head 7)
     negative)))
   = IZR (entry_words d e) / IZR (2 ^ 62) * (1/2).
 Proof.
-  intros S. assert (Th : forall c, (0 <= c < 64)%Z -> (0 <= item (thresholds d) c < 2 ^ 56)%Z).
-  { intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S. destruct S as [[[[[[T L] _] _] _] _] _].
-    apply Nat.eqb_eq in L.
-    generalize (item_in _ _ c T L C). rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. exact (fun x => x). }
+  intros Th.
   change 8%nat with (6 + 2)%nat. rewrite mean_split.
   rewrite (mean_ext 2 _ (fun high => (IZR (entry_words d e) / IZR (2 ^ 62)) * one (Bool.eqb (Z.testbit high 1)
     negative))).
@@ -44,6 +42,16 @@ Proof.
         unfold one. destruct (column =? e)%Z, (item (entries d) column =? e)%Z; rewrite ?Z.add_0_r, ?Z.add_0_l,
           ?plus_IZR, ?minus_IZR;
           change (2 ^ 56)%Z with 72057594037927936%Z; field.
+Qed.
+
+Theorem entry_is_chosen l d last e (negative : bool) : sound_digit l d last = true ->
+  mean 8 (fun head => mean 56 (fun fraction => one (entry_of d fraction head =? e)%Z * one (Bool.eqb (Z.testbit head 7)
+    negative)))
+  = IZR (entry_words d e) / IZR (2 ^ 62) * (1/2).
+Proof.
+  intros S. apply entry_has_its_words. intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S.
+  destruct S as [[[[[[T L] _] _] _] _] _]. apply Nat.eqb_eq in L.
+  generalize (item_in _ _ c T L C). rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. exact (fun x => x).
 Qed.
 
 (* The rest. Entry 63 stands for what the words of the others fall short of their probabilities: an entry is drawn

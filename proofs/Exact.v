@@ -3,7 +3,7 @@
 From Coq Require Import Reals ZArith List Bool Lia Lra.
 From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Core.
-From Dpnoise Require Import Model Words Sound Mass Values.
+From Dpnoise Require Import Model Words Sound Mass Values Sums.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -12,22 +12,15 @@ Variables (l : law) (t : tables).
 Hypothesis S : sound l t = true.
 Let facts := sound_facts l t S.
 
-Definition sum_over (f : Z -> R) (xs : list Z) : R := fold_right (fun x s => f x + s) 0 xs.
 Definition tail_chosen : R := IZR (item (weights t) 63) / IZR (2 ^ 32).
 
-Lemma no_value v xs : ~ In v xs -> sum_over (fun x => one (v =? x)%Z) xs = 0.
+Lemma one_value_at_most o xs : NoDup xs ->
+  sum_over (fun x => one (is_value x o)) xs <= match o with Some _ => 1 | None => 0 end.
 Proof.
-  induction xs as [|x xs IH]; intros H; cbn [sum_over fold_right]; [reflexivity|]. unfold sum_over in IH.
-  rewrite IH by (intros I; apply H; right; exact I).
-  destruct (Z.eqb_spec v x) as [->|]; [exfalso; apply H; left; reflexivity|simpl; lra].
-Qed.
-
-Lemma one_value_at_most o xs : NoDup xs -> sum_over (fun x => one (is_value x o)) xs <= match o with Some _ => 1 | None
-  => 0 end.
-Proof.
-  intros N. induction N as [|x xs I N IH]; cbn [sum_over fold_right]; [destruct o; lra|]. unfold sum_over in IH.
-  destruct o as [v|]; simpl in *; [|lra]. destruct (Z.eqb_spec v x) as [->|]; simpl; [|lra].
-  generalize (no_value x xs I). unfold sum_over. intros ->. lra.
+  destruct o as [v|]; simpl; [|apply is_sum_of_zeros].
+  replace 1 with (one (v =? v)%Z) by (rewrite Z.eqb_refl; reflexivity).
+  apply (one_term_at_most (fun x => one (v =? x)%Z)); [rewrite Z.eqb_refl; simpl; lra|].
+  intros x H. destruct (Z.eqb_spec v x); [congruence|reflexivity].
 Qed.
 
 Lemma values_of_a_trial fused m xs : NoDup xs -> sum_over (probability l t fused m) xs <= 1 - tail_chosen.

@@ -54,7 +54,7 @@ Proof.
   generalize (Znearest_half (fun x => negb (Z.even x)) (t + IZR rounder)). lra.
 Qed.
 
-Lemma rounded_sum t : 0 <= t <= 1000 -> rnd (t + IZR rounder) = IZR (whole t + rounder).
+Lemma rounded_sum t : 0 <= t < 2251799813685248 -> rnd (t + IZR rounder) = IZR (whole t + rounder).
 Proof.
   intros H. unfold rnd, round, scaled_mantissa, whole.
   assert (E : cexp radix2 (FLT_exp (-1074) 53) (t + IZR rounder) = 0%Z).
@@ -74,7 +74,7 @@ Qed.
 
 Lemma whole_back t : 0 <= t <= 1000 -> rnd (rnd (t + IZR rounder) - IZR rounder) = IZR (whole t).
 Proof.
-  intros H. rewrite (rounded_sum t H), plus_IZR.
+  intros H. rewrite rounded_sum, plus_IZR by lra.
   replace (IZR (whole t) + IZR rounder - IZR rounder) with (IZR (whole t)) by ring.
   apply rnd_double, whole_double. generalize (whole_range t H). lia.
 Qed.

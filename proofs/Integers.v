@@ -71,6 +71,65 @@ Fixpoint is_below (steps : nat) (sides : Z -> (Z * Z) * (Z * Z)) (limbs uniform 
       end
   end.
 
+(* Decisions that draw words one after another: what comes of them, and the words that are left. *)
+Definition drawn (A : Type) : Type := option (A * list Z).
+Definition bind {A B : Type} (first : drawn A) (next : A -> list Z -> drawn B) : drawn B :=
+  match first with Some (found, words) => next found words | None => None end.
+Definition decide (sides : Z -> (Z * Z) * (Z * Z)) (uniform : Z) (words : list Z) : drawn bool :=
+  match is_below 9 sides 4 uniform 1 words with
+  | Some (below, _, count) => Some (below, skipn (Z.to_nat (count - 1)) words)
+  | None => None
+  end.
+
+(* Programs that draw words and throw coins. Coins have names: what is compared says how a program runs on words, and
+   the
+   probabilities of heads with which probability it gives what (Programs.v). *)
+Inductive program (coin A : Type) : Type :=
+  | Gives (found : A)
+  | Stops
+  | Draws (next : Z -> program coin A)
+  | Throws (c : coin) (next : bool -> program coin A).
+Arguments Gives {coin A}.
+Arguments Stops {coin A}.
+Arguments Draws {coin A}.
+Arguments Throws {coin A}.
+
+Fixpoint and_then {C A B : Type} (first : program C A) (second : A -> program C B) : program C B :=
+  match first with
+  | Gives found => second found
+  | Stops => Stops
+  | Draws next => Draws (fun word => and_then (next word) second)
+  | Throws c next => Throws c (fun shows => and_then (next shows) second)
+  end.
+
+(* A coin takes a word for the first 63 bits of its number, and more as they are needed. *)
+Fixpoint run {C A : Type} (sides : C -> Z -> (Z * Z) * (Z * Z)) (p : program C A) (words : list Z) : drawn A :=
+  match p, words with
+  | Gives found, _ => Some (found, words)
+  | Stops, _ | _, [] => None
+  | Draws next, word :: words => run sides (next word) words
+  | Throws c next, word :: words =>
+      bind (decide (sides c) (word / 2) words) (fun shows words => run sides (next shows) words)
+  end.
+
+(* How many times a coin shows heads before tails; an attempt again and again until it gives something; a number below
+   a power of two that is kept if its coin shows heads. *)
+Fixpoint heads {C : Type} (fuel : nat) (c : C) : program C Z :=
+  match fuel with
+  | O => Stops
+  | S fuel => Throws c (fun more => if more then and_then (heads fuel c) (fun count => Gives (count + 1)) else Gives 0)
+  end.
+Fixpoint until_some {C A : Type} (fuel : nat) (attempt : program C (option A)) : program C A :=
+  match fuel with
+  | O => Stops
+  | S fuel => and_then attempt (fun found =>
+      match found with Some found => Gives found | None => until_some fuel attempt end)
+  end.
+Definition if_heads {C A : Type} (c : C) (found : A) : program C (option A) :=
+  Throws c (fun kept => Gives (if kept then Some found else None)).
+Definition proposal {C : Type} (bits : Z) (c : Z -> C) : program C (option Z) :=
+  Draws (fun word => let low := word mod 2 ^ bits in if_heads (c low) low).
+
 (* Bounds times a whole number, and those of a density. *)
 Definition scaled (by_whole : Z) (bounds : Z * Z) : Z * Z := (fst bounds * by_whole, snd bounds * by_whole)%Z.
 Definition density_bounds (l : law) (at_precision : Z -> constants) (n x : Z) : Z * Z :=
@@ -93,39 +152,22 @@ Definition tail_sides (start weight width a n : Z) :=
    scaled a (density_bounds l at_precision n start)).
 Definition coin_sides (bounds : Z -> Z * Z) (n : Z) := ((unit n, unit n), bounds n).
 
-(* Decisions that draw words one after another: what comes of them, and the words that are left. *)
-Definition drawn (A : Type) : Type := option (A * list Z).
-Definition bind {A B : Type} (first : drawn A) (next : A -> list Z -> drawn B) : drawn B :=
-  match first with Some (found, words) => next found words | None => None end.
-Definition decide (sides : Z -> (Z * Z) * (Z * Z)) (uniform : Z) (words : list Z) : drawn bool :=
-  match is_below 9 sides 4 uniform 1 words with
-  | Some (below, _, count) => Some (below, skipn (Z.to_nat (count - 1)) words)
-  | None => None
-  end.
-Definition coin (bounds : Z -> Z * Z) (words : list Z) : drawn bool :=
-  match words with word :: words => decide (coin_sides bounds) (word / 2) words | [] => None end.
-Fixpoint heads (fuel : nat) (bounds : Z -> Z * Z) (words : list Z) : drawn Z :=
-  match fuel with
-  | O => None
-  | S fuel => bind (coin bounds words) (fun more words =>
-      if more then bind (heads fuel bounds words) (fun count words => Some (count + 1, words)) else Some (0, words))
-  end.
-Fixpoint low_part (fuel : nat) (start shift : Z) (words : list Z) : drawn Z :=
-  match fuel, words with
-  | S fuel, word :: words =>
-      let low := word mod 2 ^ shift in
-      bind (coin (fun n => decay_bounds start n low) words) (fun kept words =>
-        if kept then Some (low, words) else low_part fuel start shift words)
-  | _, _ => None
-  end.
+(* What a tail's value lies beyond its start: low bits, high bits, and for a Gaussian a coin for what f lacks there. *)
+Inductive tail_coin := Decay (start k : Z) | Excess (k : Z).
+Definition sides_of_tail (c : tail_coin) : Z -> (Z * Z) * (Z * Z) :=
+  coin_sides (match c with Decay start k => fun n => decay_bounds start n k | Excess k => fun n => excess_bounds n k
+    end).
+Definition if_excess {C : Type} (c : C) (beyond : Z) : program C (option Z) :=
+  if gaussian l then if_heads c beyond else Gives (Some beyond).
+Definition beyond (fuel : nat) (start shift : Z) : program tail_coin (option Z) :=
+  and_then (until_some fuel (proposal shift (Decay start))) (fun low =>
+  and_then (heads fuel (Decay start (2 ^ shift))) (fun high =>
+  let beyond := high * 2 ^ shift + low in if_excess (Excess beyond) beyond)).
 
 (* The value of a trial that chose the tail, if it has one. *)
 Definition tail (start shift weight a uniform : Z) (negative : bool) (words : list Z) : drawn (option Z) :=
   bind (decide (tail_sides start weight (2 ^ shift) a) uniform words) (fun kept words =>
   if negb kept then Some (None, words) else
-  bind (low_part 9 start shift words) (fun low words =>
-  bind (heads 9 (fun n => decay_bounds start n (2 ^ shift)) words) (fun high words =>
-  let beyond := high * 2 ^ shift + low in
-  bind (if gaussian l then coin (fun n => excess_bounds n beyond) words else Some (true, words)) (fun kept words =>
-  Some (if negb kept then None else Some (if negative then - (start + beyond) else start + beyond), words))))).
+  bind (run sides_of_tail (beyond 9 start shift) words) (fun beyond words =>
+  Some (option_map (fun beyond => if negative then - (start + beyond) else start + beyond) beyond, words))).
 End Sides.

@@ -81,7 +81,7 @@ Qed.
 
 Definition power (f : bool) (e : Z) (t : R) : R := bpow radix2 (e - whole t) * rounded_polynomial f (t - IZR (whole t)).
 
-Theorem exp2_minus_is f e t v : is t v -> 0 <= v -> (63 <= e <= 70)%Z ->
+Theorem exp2_minus_is f e t v : is t v -> 0 <= v -> (51 <= e <= 70)%Z ->
   is (exp2_minus f e t) (rnd (power f e (Rmin v 1000))).
 Proof.
   intros I P He. unfold exp2_minus. generalize (clamped t v I).
@@ -95,9 +95,9 @@ Proof.
   generalize (whole_range w B) (whole_near w); intros K N. apply Rabs_le_inv in N.
   assert (IZR (whole w) <= 1001) by (apply IZR_le; lia). assert (0 <= IZR (whole w)) by (apply IZR_le; lia).
   assert (S : is (c + rounder)%float (IZR (whole w + 6755399441055744))).
-  { rewrite <- (rounded_sum w B). apply add_is; auto. apply L. apply Rabs_le. simpl. lra. }
+  { rewrite <- rounded_sum by lra. apply add_is; auto. apply L. apply Rabs_le. simpl. lra. }
   assert (D : is (c + rounder - rounder)%float (IZR (whole w))).
-  { rewrite <- (whole_back w B), rounded_sum by exact B. apply sub_is; auto. rewrite plus_IZR. apply L. apply Rabs_le.
+  { rewrite <- (whole_back w B), rounded_sum by lra. apply sub_is; auto. rewrite plus_IZR. apply L. apply Rabs_le.
     simpl. lra. }
   assert (T : is (c - (c + rounder - rounder))%float (w - IZR (whole w))).
   { rewrite <- (rest_exact w (is_double _ _ C) B), (whole_back w B). apply sub_is; auto. apply L. apply Rabs_le.

@@ -86,26 +86,23 @@ Proof.
   destruct (Prim2B x) as [s|s| |s m e B]; try discriminate; simpl; [unfold F2R; simpl; ring|reflexivity].
 Qed.
 
-Lemma integer_of_is x k : is x (IZR k) -> (0 < k)%Z -> integer_of x = k.
+(* The model of a conversion to an integer cuts off. *)
+Lemma integer_of_floor x v : is x v -> 0 <= v -> integer_of x = Zfloor v.
 Proof.
-  intros [F V] H. unfold integer_of, finite, value in *. rewrite <- B2SF_Prim2B.
-  destruct (Prim2B x) as [s|s| |s m e B]; try discriminate.
-  - apply (eq_IZR 0) in V. lia.
-  - simpl B2SF. assert (P : 0 < IZR k) by (apply IZR_lt; lia). rewrite <- V in P.
-    assert (s = false) as ->.
-    { destruct s; [|reflexivity]. exfalso. apply (Rlt_irrefl 0). eapply Rlt_trans; [exact P|]. apply F2R_lt_0.
-      reflexivity. }
-    unfold B2R, F2R in V. simpl cond_Zopp in V. simpl Fnum in V. simpl Fexp in V.
-    destruct (Z_le_gt_dec 0 e) as [L|G].
-    + rewrite Z.shiftl_mul_pow2 by exact L. apply eq_IZR. rewrite mult_IZR, <- V. f_equal.
-      rewrite <- IZR_Zpower by exact L.
-      reflexivity.
-    + rewrite Z.shiftl_div_pow2 by lia. symmetry. apply Z.div_unique with 0%Z.
-      { left. split; [lia|]. apply Z.pow_pos_nonneg; lia. }
-      rewrite Z.add_0_r. apply eq_IZR. rewrite mult_IZR, <- V.
-      replace (2 ^ - e)%Z with (Zpower radix2 (- e)) by reflexivity. rewrite IZR_Zpower by lia.
-      rewrite Rmult_comm, Rmult_assoc, <- bpow_plus. replace (e + - e)%Z with 0%Z by lia. simpl. ring.
+  intros [F V] H. unfold integer_of, finite, value in *. rewrite <- B2SF_Prim2B. subst v.
+  destruct (Prim2B x) as [s|s| |s m e B]; try discriminate; cbn [B2SF B2R] in *; [symmetry; apply (Zfloor_IZR 0)|].
+  destruct s.
+  { exfalso. revert H. apply Rlt_not_le, F2R_lt_0. reflexivity. }
+  cbn [cond_Zopp]. destruct (Z_le_gt_dec 0 e) as [L|G].
+  - rewrite Z.shiftl_mul_pow2 by exact L. unfold F2R. cbn [Fnum Fexp]. rewrite <- IZR_Zpower by exact L.
+    rewrite <- mult_IZR, Zfloor_IZR. reflexivity.
+  - rewrite Z.shiftl_div_pow2, <- Zfloor_div by (try apply Z.pow_nonzero; lia). f_equal. unfold F2R. cbn [Fnum Fexp].
+    change 2%Z with (radix_val radix2). rewrite IZR_Zpower, bpow_opp by lia. unfold Rdiv.
+    rewrite Rinv_inv. reflexivity.
 Qed.
+
+Lemma integer_of_is x k : is x (IZR k) -> (0 < k)%Z -> integer_of x = k.
+Proof. intros H P. rewrite (integer_of_floor x _ H), Zfloor_IZR by (apply IZR_le; lia). reflexivity. Qed.
 
 Lemma multiply_add_is (fused : bool) x y z a b c : is x a -> is y b -> is z c ->
   Rabs (a * b) <= bpow radix2 1000 -> Rabs c <= bpow radix2 1000 ->

@@ -11,14 +11,16 @@ Open Scope R_scope.
 Definition decided_below (w a : R) (uniform bits : Z) : Prop := (IZR uniform + 1) * w <= a * IZR (2 ^ bits).
 Definition decided_above (w a : R) (uniform bits : Z) : Prop := a * IZR (2 ^ bits) <= IZR uniform * w.
 
-(* Bounds that hold at every precision; a weight that is exact is a whole number. *)
-Definition hold (w a : R) (sides : Z -> (Z * Z) * (Z * Z)) : Prop := forall limbs, (1 <= limbs)%Z ->
+(* Bounds that hold at every precision that is used; a weight that is exact has few bits, all of which fit beside
+  those of
+   the prefix. *)
+Definition hold (w a : R) (sides : Z -> (Z * Z) * (Z * Z)) : Prop := forall limbs, (3 <= limbs)%Z ->
   let '((w0, w1), (a0, a1)) := sides limbs in
   (0 <= w0)%Z /\ IZR w0 <= w * IZR (unit limbs) <= IZR w1 /\ IZR a0 <= a * IZR (unit limbs) <= IZR a1
-  /\ ((w1 <= w0)%Z -> exists whole, w0 = (whole * unit limbs)%Z).
+  /\ ((w1 <= w0)%Z -> exists whole, (w0 * 2 ^ 129 = whole * unit limbs)%Z).
 
-Lemma judge_bounds_is_right w a sides limbs uniform bits : hold w a sides -> (1 <= limbs)%Z ->
-  (0 <= uniform)%Z -> (0 <= bits <= 64 * limbs)%Z ->
+Lemma judge_bounds_is_right w a sides limbs uniform bits : hold w a sides -> (3 <= limbs)%Z ->
+  (0 <= uniform)%Z -> (0 <= bits <= 64 * limbs - 129)%Z ->
   let '(v, below) := let '(w, a) := sides limbs in judge_bounds limbs uniform bits w a in
   match v with
   | Decided => if below then decided_below w a uniform bits else decided_above w a uniform bits
@@ -47,9 +49,15 @@ Proof.
     - generalize (down (u * ulps * w1) (unit limbs) B). rewrite plus_IZR, times_is, !mult_IZR by lia. intros D.
       apply Rle_trans with (IZR u * IZR ulps * IZR w1 / IZR (unit limbs)); [|lra]. apply (proj1 (Rle_div_r _ _ _ B')).
       rewrite (Rmult_assoc _ w). apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|]. apply W.
-    - destruct (Exact Ge) as [whole X]. rewrite times_is, X, Z.mul_assoc, Z.div_mul by lia. rewrite !mult_IZR.
-      apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|]. apply Rmult_le_reg_r with (IZR (unit limbs)); [exact B'|].
-      rewrite <- mult_IZR, <- X. apply Rle_trans with (IZR w1); [apply W|apply IZR_le, Ge]. }
+    - destruct (Exact Ge) as [whole X].
+      assert (Y : (ulps * w0 = 2 ^ (64 * limbs - bits - 129) * whole * unit limbs)%Z).
+      { assert (K : ulps = (2 ^ (64 * limbs - bits - 129) * 2 ^ 129)%Z)
+          by (unfold ulps; rewrite <- Z.pow_add_r by lia; f_equal; lia).
+        rewrite K, <- (Z.mul_assoc _ whole), <- X. ring. }
+      rewrite times_is, <- Z.mul_assoc, Y, Z.mul_assoc, Z.div_mul by lia.
+      apply Rmult_le_reg_r with (IZR (unit limbs)); [exact B'|].
+      rewrite <- (mult_IZR _ (unit limbs)), <- Z.mul_assoc, <- Y, !mult_IZR, <- Rmult_assoc, (Rmult_assoc _ w).
+      apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|]. apply Rle_trans with (IZR w1); [apply W|apply IZR_le, Ge]. }
   assert (Scale : forall x y, x * IZR ulps <= y * IZR (unit limbs) <-> x <= y * IZR (2 ^ bits)).
   { intros x y. rewrite E. split; intros G; nra. }
   assert (Scale' : forall x y, y * IZR (unit limbs) <= x * IZR ulps <-> y * IZR (2 ^ bits) <= x).
@@ -86,29 +94,31 @@ Proof.
   - intros _. apply IH; try assumption; lia.
 Qed.
 
-Section Sides.
-Variables (l : law) (t : tables) (at_precision : Z -> constants).
-Hypothesis S : sound l t = true.
-Hypothesis Constants : forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n.
-Let facts := sound_facts l t S.
-
-(* What is compared, with the numbers of the tables. *)
-Definition decay_bounds := Integers.decay_bounds l at_precision (tail_start t).
-Definition excess_bounds := Integers.excess_bounds l at_precision.
-Definition bin_sides weight e x := Integers.bin_sides l at_precision weight (amplitude t * 2 ^ e) x.
-Definition tail_sides e :=
-  Integers.tail_sides l at_precision (tail_start t) (item (weights t) 63) (2 ^ shift t) (amplitude t * 2 ^ e).
-
+(* Bounds at each precision, and densities between theirs. *)
 Definition between (x : R) (bounds : Z -> Z * Z) : Prop := forall n, (1 <= n)%Z ->
   IZR (fst (bounds n)) <= x * IZR (unit n) <= IZR (snd (bounds n)).
 Definition open (bounds : Z -> Z * Z) : Prop := forall n, (1 <= n)%Z -> (fst (bounds n) < snd (bounds n))%Z.
+
+Theorem coins_hold p bounds : between p bounds -> hold 1 p (coin_sides bounds).
+Proof.
+  intros H n N. unfold coin_sides. generalize (H n ltac:(lia)). destruct (bounds n) as [low high]. cbn [fst snd].
+    intros P.
+  assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia). split; [lia|]. split; [lra|]. split; [exact P|].
+  intros _. exists (2 ^ 129)%Z. ring.
+Qed.
+
+Section Densities.
+Variables (l : law) (at_precision : Z -> constants).
+Hypothesis Numerator : (1 <= numerator l)%Z.
+Hypothesis Denominator : (1 <= denominator l)%Z.
+Hypothesis Constants : forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n.
 
 Lemma power_between a b : (0 <= a)%Z -> (0 <= b)%Z ->
   between (exp (- slope l * IZR (a * b))) (fun n => power (at_precision n) l a b)
   /\ ((0 < a * b)%Z -> open (fun n => power (at_precision n) l a b)).
 Proof.
   intros A B. split; [intros n N|intros P n N]; destruct (Constants n N) as [C L];
-    generalize (power_is_between _ C l (numerator_positive _ _ facts) (denominator_positive _ _ facts) a b A B);
+    generalize (power_is_between _ C l Numerator Denominator a b A B);
       rewrite L;
     destruct (power _ l a b); cbn [fst snd]; intros [H O]; [exact H|lia].
 Qed.
@@ -121,12 +131,29 @@ Proof.
       rewrite ?Z.pow_2_r, !mult_IZR; unfold Rdiv; ring.
 Qed.
 
+End Densities.
+
+Section Sides.
+Variables (l : law) (t : tables) (at_precision : Z -> constants).
+Hypothesis S : sound l t = true.
+Hypothesis Constants : forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n.
+Let facts := sound_facts l t S.
+Let powers := power_between l at_precision (numerator_positive _ _ facts) (denominator_positive _ _ facts) Constants.
+Let densities := density_between l at_precision (numerator_positive _ _ facts) (denominator_positive _ _ facts)
+  Constants.
+
+(* What is compared, with the numbers of the tables. *)
+Definition decay_bounds := Integers.decay_bounds l at_precision (tail_start t).
+Definition bin_sides weight e x := Integers.bin_sides l at_precision weight (amplitude t * 2 ^ e) x.
+Definition tail_sides e :=
+  Integers.tail_sides l at_precision (tail_start t) (item (weights t) 63) (2 ^ shift t) (amplitude t * 2 ^ e).
+
 (* A f(x), the right side of both comparisons. *)
 Lemma threshold_between e x n : (0 <= e)%Z -> (0 <= x)%Z -> (1 <= n)%Z ->
   let '(low, high) := scaled (amplitude t * 2 ^ e) (density_bounds l at_precision n x) in
   IZR low <= IZR (amplitude t) * (bpow radix2 e * density l x) * IZR (unit n) <= IZR high.
 Proof.
-  intros E X N. unfold scaled. generalize (density_between x X n N).
+  intros E X N. unfold scaled. generalize (densities x X n N).
   destruct (density_bounds l at_precision n x) as [low high]. cbn [fst snd]. intros D.
   assert (P : 0 <= IZR (amplitude t * 2 ^ e)) by (apply IZR_le, Z.mul_nonneg_nonneg;
     [generalize (amplitude_range _ _ facts)|apply Z.pow_nonneg]; lia).
@@ -141,7 +168,7 @@ Lemma decay_between k : (0 <= k)%Z ->
 Proof.
   intros K. generalize (tail_start_positive l t S). intros T.
   unfold decay_bounds, Integers.decay_bounds.
-  destruct (power_between k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct (gaussian l); lia))
+  destruct (powers k (if gaussian l then 2 * tail_start t else 1) K ltac:(destruct (gaussian l); lia))
     as [Bt Op].
   split; [|intros P; apply Op; destruct (gaussian l); nia].
   replace (q l t ^ Z.to_nat k) with (exp (- slope l * IZR (k * if gaussian l then 2 * tail_start t else 1))).
@@ -150,24 +177,11 @@ Proof.
     unfold slope, dividend. destruct (gaussian l); rewrite ?Z.pow_2_r, !mult_IZR; unfold Rdiv; ring.
 Qed.
 
-Lemma excess_between k : gaussian l = true -> (0 <= k)%Z -> between (density l k) (fun n => excess_bounds n k).
-Proof.
-  intros G K. generalize (density_between k K). unfold density_bounds, excess_bounds, Integers.excess_bounds. rewrite G.
-  exact (fun x => x).
-Qed.
-
-Theorem coins_hold p bounds : between p bounds -> hold 1 p (coin_sides bounds).
-Proof.
-  intros H n N. unfold coin_sides. generalize (H n N). destruct (bounds n) as [low high]. cbn [fst snd]. intros P.
-  assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia). split; [lia|]. split; [lra|]. split; [exact P|].
-  intros _. exists 1%Z. ring.
-Qed.
-
 Theorem tail_holds e : (0 <= e)%Z ->
   hold (IZR (item (weights t) 63) * (IZR (2 ^ shift t) * (1 - q l t)))
        (IZR (amplitude t) * (bpow radix2 e * density l (tail_start t))) (tail_sides e).
 Proof.
-  intros E n N. unfold tail_sides, Integers.tail_sides. fold (decay_bounds n 1).
+  intros E n N3. assert (N : (1 <= n)%Z) by lia. unfold tail_sides, Integers.tail_sides. fold (decay_bounds n 1).
   generalize (threshold_between e (tail_start t) n E (Z.lt_le_incl _ _ (tail_start_positive l t S)) N).
   destruct (scaled (amplitude t * 2 ^ e) _) as [a0 a1]. intros A. unfold scaled, complement. cbn [fst snd].
   destruct (decay_between 1 ltac:(lia)) as [Bt Op]. specialize (Bt n N). specialize (Op ltac:(lia) n N).
@@ -191,9 +205,10 @@ Qed.
 Theorem bins_hold weight e x : (0 <= weight)%Z -> (0 <= e)%Z -> (0 <= x)%Z ->
   hold (IZR weight) (IZR (amplitude t) * (bpow radix2 e * density l x)) (bin_sides weight e x).
 Proof.
-  intros W E X n N. unfold bin_sides, Integers.bin_sides. generalize (threshold_between e x n E X N).
+  intros W E X n N3. assert (N : (1 <= n)%Z) by lia. unfold bin_sides, Integers.bin_sides. generalize
+    (threshold_between e x n E X N).
   destruct (scaled _ _) as [a0 a1]. intros A. assert (U : (0 < unit n)%Z) by (apply Z.pow_pos_nonneg; lia).
-  split; [nia|]. split; [rewrite mult_IZR; lra|]. split; [exact A|intros _; exists weight; reflexivity].
+  split; [nia|]. split; [rewrite mult_IZR; lra|]. split; [exact A|intros _; exists (weight * 2 ^ 129)%Z; ring].
 Qed.
 
 (* So the answer for an open trial of a bin is what all bits of its uniform number would say. *)

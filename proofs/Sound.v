@@ -38,18 +38,21 @@ Definition words_of (t : tables) (bin : Z) : Z :=
     (if column =? bin then Z.shiftr entry 6 else 0) + (if Z.land entry 63 =? bin then 2 ^ 26 - Z.shiftr entry 6 else
       0)).
 
-(* The rate, log2(e) times the exponent of f at 1, as a double: times ln(2), over that exponent. *)
-Definition term_of_rate (l : law) (t : tables) : term :=
-  let '(m, e) := parts (rate t) in
+(* The rate, log2(e) times the exponent of f at 1, as a double: times ln(2), over that exponent; within six units of
+   rounding of 1. *)
+Definition term_of_rate (l : law) (rate : float) : term :=
+  let '(m, e) := parts rate in
   Mul (Div (Whole (m * divisor l)) (Whole (2 ^ (- e) * dividend l 1))) Log2.
+Definition sound_rate (l : law) (rate : float) : bool :=
+  let near := Div (Whole 6) (Whole (2 ^ 53)) in
+  PrimFloat.is_finite rate && (let '(m, e) := parts rate in (1 <=? m) && (m <? 2 ^ 53) && (-300 <=? e) && (e <=? 0))
+  && at_most (Sub (Whole 1) near) (term_of_rate l rate) && at_most (term_of_rate l rate) (Add (Whole 1) near).
 
 Definition sound_integers (l : law) (t : tables) : bool :=
   (1 <=? numerator l) && (1 <=? denominator l) && Bool.eqb (square t) (gaussian l)
   && match signs t with One => negb (two_sided l) | _ => two_sided l end
   && (0 <=? shift t) && (shift t <=? 50) && match signs t with Folded => shift t =? 0 | _ => true end
   && (1 <=? amplitude t) && (amplitude t <? 2 ^ 32) && PrimFloat.eqb (window t) 0x1p-28
-  && PrimFloat.is_finite (rate t) && (let '(m,
-    e) := parts (rate t) in (1 <=? m) && (m <? 2 ^ 53) && (-300 <=? e) && (e <=? 0))
   && forallb (fun entry => (0 <=? entry) && (Z.shiftr entry 6 <? 2 ^ 26)) (alias t)
   && forallb (fun w => (1 <=? w) && (w <? 2 ^ 32)) (weights t)
   && (length (alias t) =? 64)%nat && (length (weights t) =? 64)%nat && (total (weights t) =? 2 ^ 32)
@@ -67,13 +70,8 @@ Definition tail_room (l : law) (t : tables) : bool :=
   at_most (Mul (Whole (amplitude t * signs_per_bin t)) (term_of_density l (first_of t 63)))
           (Mul (Whole (item (weights t) 63 * 2 ^ shift t)) (Sub (Whole 1) (tail_ratio l t))).
 
-(* Six units of rounding. *)
-Definition rate_is_near (l : law) (t : tables) : bool :=
-  let near := Div (Whole 6) (Whole (2 ^ 53)) in
-  at_most (Sub (Whole 1) near) (term_of_rate l t) && at_most (term_of_rate l t) (Add (Whole 1) near).
-
 Definition sound (l : law) (t : tables) : bool :=
-  sound_integers l t && rate_is_near l t && forallb (room l t) (indices 63) && tail_room l t.
+  sound_integers l t && sound_rate l (rate t) && forallb (room l t) (indices 63) && tail_room l t.
 
 (* How many of 2^62 words lead to an entry. *)
 Definition entry_words (d : digit) (e : Z) : Z :=
@@ -115,16 +113,25 @@ Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
   && let first := bounds (first_sum l) in
      forallb (entry_fits l d last first (Bounds.add precision first (bounds (last_sum l)))) (indices 63).
 
+(* Aliases are entries, and all entries from 63 on together have at most one of 2^62 words. *)
+Definition sound_rest (l : law) (d : digit) (last : bool) : bool :=
+  forallb (fun e => (0 <=? e) && (e <=? 63)) (entries d)
+  && implb last
+       (if gaussian l then at_most (Mul (Whole (2 ^ 62)) (last_sum l)) (first_sum l)
+        else at_most (Mul (Whole (if signed d then 2 ^ 63 else 2 ^ 62)) (term_of_density l (63 * step d)))
+                     (if signed d then Add (Whole 1) (term_of_density l (step d)) else Whole 1)).
+
 (* Each digit's step is that of the one before times as many entries as that one has, and only the first has signs. *)
 Fixpoint sound_from (l : law) (signs : bool) (next : Z) (digits : list digit) : bool :=
   match digits with
   | [] => false
   | d :: more =>
       let last := match more with [] => true | _ => false end in
-      (step d =? next) && Bool.eqb (signed d) signs && sound_digit l d last
+      (step d =? next) && Bool.eqb (signed d) signs && sound_digit l d last && sound_rest l d last
       && (last || sound_from l false (next * if signs then 62 else 63) more)
   end.
-Definition sound_digits (l : law) (digits : list digit) : bool := sound_from l (two_sided l) 1 digits.
+Definition sound_digits (l : law) (digits : list digit) : bool :=
+  (1 <=? numerator l) && (1 <=? denominator l) && sound_from l (two_sided l) 1 digits.
 
 Section Facts.
 Variables (l : law) (t : tables).
@@ -161,6 +168,40 @@ Lemma dividend_positive x : 1 <= denominator l -> 0 < x -> 0 < dividend l x.
 Proof. intros H I. unfold dividend. assert (0 < x * denominator l) by nia.
 destruct (gaussian l); [apply Z.pow_pos_nonneg; lia|lia]. Qed.
 
+Lemma sound_rate_facts r : 1 <= numerator l -> 1 <= denominator l -> sound_rate l r = true ->
+  (exists d, is r (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + d))%R /\ (Rabs d <= 6 / 9007199254740992)%R)
+  /\ exists v, is r v /\ (bpow radix2 (-300) <= v <= bpow radix2 53)%R.
+Proof.
+  intros Np Dp. unfold sound_rate. rewrite !andb_true_iff. intros [[[F M] N1] N2].
+  rewrite PrimFloat.is_finite_equiv in F.
+  assert (R : is r (value r)) by (split; [exact F|reflexivity]).
+  generalize (parts_is _ _ R); intros P. unfold term_of_rate in N1, N2. destruct (parts r) as [m e].
+  repeat rewrite andb_true_iff in M. destruct M as [[[M1 M2] M3] M4].
+  apply Z.leb_le in M1, M3, M4. apply Z.ltb_lt in M2.
+  assert (DN : 0 < divisor l) by (apply divisor_positive; assumption).
+  assert (DD : 0 < dividend l 1) by (apply dividend_positive; [assumption|lia]).
+  apply IZR_lt in DN, DD. assert (L2 : (0 < ln 2)%R) by (rewrite <- ln_1; apply ln_increasing; lra).
+  assert (PE : (IZR (2 ^ (- e)) = / bpow radix2 e)%R).
+  { rewrite <- bpow_opp, <- IZR_Zpower by lia. reflexivity. }
+  assert (PP : (0 < bpow radix2 e)%R) by apply bpow_gt_0.
+  split.
+  - apply at_most_correct in N1, N2. simpl denote in N1, N2.
+    exists (value r * (IZR (divisor l) / IZR (dividend l 1)) * ln 2 - 1)%R. split.
+    + replace (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + (value r * (IZR (divisor l) / IZR (dividend l
+        1)) * ln 2 - 1)))%R
+        with (value r) by (field; repeat split; lra). exact R.
+    + assert (V : (IZR (m * divisor l) / IZR (2 ^ (- e) * dividend l 1) * ln 2 = value r * (IZR (divisor l) /
+        IZR (dividend l 1)) * ln 2)%R).
+      { rewrite <- P. unfold F2R. cbv [Fnum Fexp]. rewrite !mult_IZR, PE. field. repeat split; lra. }
+      rewrite V in N1, N2. apply Rabs_le. lra.
+  - exists (value r). split; [exact R|]. rewrite <- P. unfold F2R. cbv [Fnum Fexp].
+    assert (1 <= IZR m)%R by (apply IZR_le; lia).
+    assert (IZR m < bpow radix2 53)%R by (change (bpow radix2 53) with (IZR (2 ^ 53)); apply IZR_lt; lia).
+    assert (bpow radix2 (-300) <= bpow radix2 e)%R by (apply bpow_le; lia).
+    assert (bpow radix2 e <= 1)%R by (apply (bpow_le radix2 e 0); lia).
+    assert (0 < bpow radix2 53)%R by apply bpow_gt_0. split; nra.
+Qed.
+
 Theorem sound_facts : sound l t = true -> facts.
 Proof.
   unfold sound, sound_integers. intros H. repeat rewrite andb_true_iff in H.
@@ -170,21 +211,8 @@ Proof.
     | H : (_ <? _) = true |- _ => apply Z.ltb_lt in H
     | H : (_ =? _)%nat = true |- _ => apply Nat.eqb_eq in H
   end.
-  match goal with H : PrimFloat.is_finite _ = true |- _ => rename H into F end.
-  rewrite PrimFloat.is_finite_equiv in F.
-  assert (R : is (rate t) (value (rate t))) by (split; [exact F|reflexivity]).
-  generalize (parts_is _ _ R); intros P.
-  match goal with H : rate_is_near _ _ = true |- _ => rename H into N end.
-  unfold rate_is_near, term_of_rate in N. destruct (parts (rate t)) as [m e].
-  match goal with H : _ && _ && _ && _ = true |- _ => rename H into M end.
-  repeat rewrite andb_true_iff in M. destruct M as [[[M1 M2] M3] M4].
-  apply Z.leb_le in M1, M3, M4. apply Z.ltb_lt in M2.
-  assert (DN : 0 < divisor l) by (apply divisor_positive; assumption).
-  assert (DD : 0 < dividend l 1) by (apply dividend_positive; [assumption|lia]).
-  apply IZR_lt in DN, DD. assert (L2 : (0 < ln 2)%R) by (rewrite <- ln_1; apply ln_increasing; lra).
-  assert (PE : (IZR (2 ^ (- e)) = / bpow radix2 e)%R).
-  { rewrite <- bpow_opp, <- IZR_Zpower by lia. reflexivity. }
-  assert (PP : (0 < bpow radix2 e)%R) by apply bpow_gt_0.
+  match goal with H : sound_rate _ _ = true |- _ =>
+    destruct (sound_rate_facts _ ltac:(assumption) ltac:(assumption) H) end.
   constructor; try assumption; try (split; assumption).
   - match goal with H : Bool.eqb _ _ = true |- _ => apply eqb_prop in H; exact H end.
   - intros E. match goal with H : match signs t with _ => _ end = true |- _ => rewrite E in H; apply Z.eqb_eq in H;
@@ -201,21 +229,6 @@ Proof.
       destruct (Prim2SF (window t)) as [s|[|]| |]; try reflexivity; discriminate. }
     split; [exact WF|]. rewrite Beqb_correct in W by assumption. rewrite <- CV. revert W.
     case Req_bool_spec; [auto|discriminate].
-  - apply andb_true_iff in N. destruct N as [N1 N2]. apply at_most_correct in N1, N2. simpl denote in N1, N2.
-    exists (value (rate t) * (IZR (divisor l) / IZR (dividend l 1)) * ln 2 - 1)%R. split.
-    + replace (IZR (dividend l 1) / IZR (divisor l) / ln 2 * (1 + (value (rate t) * (IZR (divisor l) / IZR (dividend l
-        1)) * ln 2 - 1)))%R
-        with (value (rate t)) by (field; repeat split; lra). exact R.
-    + assert (V : (IZR (m * divisor l) / IZR (2 ^ (- e) * dividend l 1) * ln 2 = value (rate t) * (IZR (divisor l) /
-        IZR (dividend l 1)) * ln 2)%R).
-      { rewrite <- P. unfold F2R. cbv [Fnum Fexp]. rewrite !mult_IZR, PE. field. repeat split; lra. }
-      rewrite V in N1, N2. apply Rabs_le. lra.
-  - exists (value (rate t)). split; [exact R|]. rewrite <- P. unfold F2R. cbv [Fnum Fexp].
-    assert (1 <= IZR m)%R by (apply IZR_le; lia).
-    assert (IZR m < bpow radix2 53)%R by (change (bpow radix2 53) with (IZR (2 ^ 53)); apply IZR_lt; lia).
-    assert (bpow radix2 (-300) <= bpow radix2 e)%R by (apply bpow_le; lia).
-    assert (bpow radix2 e <= 1)%R by (apply (bpow_le radix2 e 0); lia).
-    assert (0 < bpow radix2 53)%R by apply bpow_gt_0. split; nra.
   - intros c I. match goal with H : forallb _ (alias t) = true |- _ => generalize (item_in _ _ c H ltac:(assumption) I)
       end.
     rewrite andb_true_iff. intros [A B]. apply Z.leb_le in A. apply Z.ltb_lt in B. split; assumption.

@@ -13,7 +13,10 @@ const HEAD: &str = "From Coq Require Import ZArith List Floats Uint63.\nFrom Dpn
 
 fn main() {
     let folder = std::env::args_os().nth(1).expect("a folder");
-    for (name, code) in [("Trials.v", trials::code()), ("Numbers.v", numbers::code())] {
+    for (name, code) in [
+        ("Trials.v", trials::code()),
+        ("Numbers.v", numbers::code()),
+    ] {
         std::fs::write(Path::new(&folder).join(name), code).expect("written");
     }
     let names: Vec<_> = InstructionSet::available().iter().map(|set| set.name()).collect();

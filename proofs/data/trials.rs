@@ -161,11 +161,16 @@ pub(crate) fn code() -> String {
             // The last prefix that is accepted, the first that is rejected, and their neighbours.
             for set in [separate, fused] {
                 for beyond in [|outcome| outcome != Outcome::Accepted, |outcome| outcome == Outcome::Rejected] {
-                    let (mut low, mut high) = (0, (1 << 63) - 1);
+                    let (mut low, mut high) = (0, (1u64 << 63) - 1);
                     while high - low > 1 {
-                        let middle = low + (high - low) / 2;
-                        let (outcome, _) = outcome(set, tables, (bin, offset, middle << 1 | sign));
-                        if beyond(outcome) { high = middle } else { low = middle }
+                        // A block of prefixes at once, as far from each other as they can be.
+                        let step = (high - low).div_ceil(TRIALS as u64 + 1);
+                        let prefix = |i: usize| (low + (i as u64 + 1) * step).min(high);
+                        let block: [Trial; TRIALS] = std::array::from_fn(|i| (bin, offset, prefix(i) << 1 | sign));
+                        let results = outcomes(set, tables, &block);
+                        let found = (0..TRIALS).find(|&i| prefix(i) == high || beyond(results[i].0));
+                        let (below, above) = (low + found.unwrap_or(TRIALS) as u64 * step, found.map_or(high, prefix));
+                        (low, high) = (below, above);
                     }
                     add(low);
                     add(high);

@@ -34,3 +34,10 @@ pub mod threads;
 
 pub use dpnoise_kernels::memory;
 pub use error::Error;
+
+/// Writes a file that `make prove` reads.
+#[cfg(test)]
+fn write_for_the_proofs(name: &str, code: &str) {
+    let folder = std::env::var_os("DPNOISE_PROOFS").expect("a folder");
+    std::fs::write(std::path::Path::new(&folder).join(name), code).expect("written");
+}

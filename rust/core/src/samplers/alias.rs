@@ -292,3 +292,133 @@ impl Drop for Workspace {
         wipe(&mut self.spare);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::histogram::tests::edge;
+    use super::*;
+    use crate::params::Scale;
+    use crate::rng::ScriptedRng;
+
+    const OTHERS: [i8; DIGITS] = [5, 7, 9];
+    const ALL: i8 = REST as i8;
+
+    /// Digits as they were drawn, and the words that are there to resolve them.
+    #[derive(Clone)]
+    struct Script {
+        entries: [i8; DIGITS],
+        words: Vec<u64>,
+    }
+
+    impl Script {
+        /// The number and how many words are left, or `None` where there are too few.
+        fn run(&self, alias: &Alias) -> Option<(i64, usize)> {
+            let mut rng = ScriptedRng::new(self.words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+            let (mut drawn, mut numbers) = (Drawn::default(), [0; NUMBERS]);
+            for (digit, entry) in drawn.entries.iter_mut().zip(self.entries) {
+                digit[0] = entry;
+            }
+            alias.resolve(&mut rng, &drawn, &mut numbers).ok()?;
+            Some((numbers[0], rng.remaining() / 8))
+        }
+
+        /// The same with another word.
+        fn with(&self, i: usize, word: u64) -> Self {
+            let mut script = self.clone();
+            script.words[i] = word;
+            script
+        }
+
+        /// Word `i` on both sides of where the outcome changes first, and last: what lies between needs further words.
+        fn edges(&self, i: usize, alias: &Alias) -> [Self; 3] {
+            let outcome = |word| self.with(i, word).run(alias);
+            let first = outcome(0);
+            let [low, open] = edge([0, u64::MAX], |word| outcome(word) != first);
+            let second = outcome(open);
+            let [_, end] = edge([open, u64::MAX], |word| outcome(word) != second);
+            [low, open, end].map(|word| self.with(i, word))
+        }
+    }
+
+    /// Writes what `make prove` computes again: numbers that are resolved, with words on both sides of what entries lack.
+    #[test]
+    #[ignore = "make prove runs it"]
+    fn results_for_the_proofs() {
+        let mut state = 11_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let x = (state ^ state >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            x ^ x >> 29
+        };
+        // Those of proofs/data/numbers.rs.
+        let laplace = [0.01, 1.0, 10.0, 1000.0].map(|scale| (Shape::Exponential, true, scale));
+        let geometric = [3.0, 1000.0].map(|scale| (Shape::Exponential, false, scale));
+        let gaussian = [0.5, 1.0, 6.0].map(|scale| (Shape::Gaussian, true, scale));
+        let mut lists = Vec::new();
+        for (shape, signed, scale) in laplace.into_iter().chain(geometric).chain(gaussian) {
+            let law = Law::new(shape, Scale::from_f64(scale).expect("a scale"));
+            let alias = Alias::new(&law, signed).expect("a small scale");
+            let digits = alias.places.len();
+            let drawn = |places: &[usize]| {
+                let mut entries = OTHERS;
+                entries[digits..].fill(0);
+                for &place in places {
+                    entries[place] = ALL;
+                }
+                entries
+            };
+            // An entry that some words are left for, of each digit: what ends attempts.
+            let kept = |digit| {
+                let is_kept =
+                    |&entry: &u64| Script { entries: drawn(&[digit]), words: vec![entry, 0] }.run(&alias).is_some();
+                (0..REST as u64).find(is_kept).expect("an entry that lacks something")
+            };
+            let ends: Vec<u64> = (0..digits).flat_map(|digit| [kept(digit), 0]).collect();
+            let mut scripts = Vec::new();
+            let mut script = |places: &[usize], words: &[u64]| {
+                let mut entries = drawn(places);
+                if signed && random() % 2 == 1 {
+                    entries = entries.map(|entry| -entry);
+                }
+                let random = (0..8).map(|_| random()).collect::<Vec<_>>();
+                Script { entries, words: [words, &random, &ends.repeat(digits + 2)].concat() }
+            };
+            for digit in 0..digits {
+                for entry in [0, 1, 62, 63] {
+                    scripts.extend(script(&[digit], &[entry | 5 << 6, 0]).edges(1, &alias));
+                }
+            }
+            // The tail, where entries from 63 on are no rarer than 63 bits show: its first coin, and what a Gaussian lacks after
+            // a head.
+            let tail = script(&[digits - 1], &[63, 0, 0, u64::MAX, 0]);
+            if scale == 6.0 || (scale == 1.0 && shape == Shape::Exponential) {
+                scripts.extend((2..=4).flat_map(|i| tail.edges(i, &alias)));
+            }
+            // All digits; a zero that the words give, and one that they gave.
+            let all: Vec<usize> = (0..digits).collect();
+            scripts.push(script(&all, &[64, 0]));
+            scripts.extend((0..2).map(|_| script(&all, &[])));
+            if signed {
+                let mut zero = script(&all, &[]);
+                zero.entries = [0; DIGITS];
+                scripts.push(zero);
+            }
+            let rows = scripts.iter().filter_map(|script| {
+                // Coq takes long where many words are compared.
+                let (number, left) = script.run(&alias).filter(|&(_, left)| left + 10 >= script.words.len())?;
+                let list = |items: String| format!("[{items}]");
+                let entries = script.entries[..digits].iter().map(|entry| format!("({entry})")).collect::<Vec<_>>();
+                let words = script.words.iter().map(u64::to_string).collect::<Vec<_>>();
+                Some(format!("({}, {}, ({number}), {left})", list(entries.join("; ")), list(words.join("; "))))
+            });
+            let rows = rows.collect::<Vec<_>>();
+            assert!(rows.len() > 4, "{} of {}", rows.len(), scripts.len());
+            lists.push(format!("[\n{}]", rows.join(";\n")));
+        }
+        let mut code = "From Coq Require Import ZArith List.\nImport ListNotations.\nOpen Scope Z_scope.\n".to_owned();
+        writeln!(code, "Definition rests : list (list (list Z * list Z * Z * Z)) := [{}].", lists.join(";\n")).unwrap();
+        crate::write_for_the_proofs("Rests.v", &code);
+    }
+}

@@ -206,7 +206,7 @@ impl Drop for Workspace {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fmt::Write as _;
 
     use super::*;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// The last and the first of `range` for which `differ` says something else.
-    fn edge(mut range: [u64; 2], differ: impl Fn(u64) -> bool) -> [u64; 2] {
+    pub(in crate::samplers) fn edge(mut range: [u64; 2], differ: impl Fn(u64) -> bool) -> [u64; 2] {
         while range[1] - range[0] > 1 {
             let middle = range[0].midpoint(range[1]);
             range[usize::from(differ(middle))] = middle;
@@ -232,7 +232,8 @@ mod tests {
         range
     }
 
-    fn hex(x: &Fixed) -> String {
+    /// A fixed-point number as an integer.
+    pub(in super::super) fn hex(x: &Fixed) -> String {
         let (mut code, mut rest) = (format!("0x{:x}", x.integer()), x.clone());
         for _ in 0..2 * x.limbs() {
             rest = rest.fraction().times_integer(1 << 32);
@@ -248,7 +249,7 @@ mod tests {
         let list = |words: &[u64]| words.iter().map(u64::to_string).collect::<Vec<_>>().join("; ");
         let mut code = "From Coq Require Import ZArith List.\nFrom Dpnoise Require Import Sound Integers.\n".to_owned();
         code += "Import ListNotations.\nOpen Scope Z_scope.\n";
-        for limbs in [4, 8, 16] {
+        for limbs in [3, 4, 6, 8, 16] {
             let c = Constants::<Vec<u64>>::new(limbs);
             let (ln_2, log2_e) = (hex(&c.ln_2), hex(&c.log2_e));
             writeln!(code, "Definition constants{limbs} := Constants {limbs} {ln_2} {log2_e} (coefficients {limbs}).")
@@ -339,6 +340,6 @@ mod tests {
         for (name, rows) in [("densities", densities), ("decisions", decisions), ("tails", tails)] {
             writeln!(code, "Definition {name} := [\n{}].", rows.join(";\n")).unwrap();
         }
-        std::fs::write(std::env::var_os("DPNOISE_PROOFS").expect("DPNOISE_PROOFS"), code).unwrap();
+        crate::write_for_the_proofs("Decisions.v", &code);
     }
 }

@@ -146,6 +146,7 @@ mod tests {
             write!(code, "{separator}({}, {exponent}, {separate}, {})", t.to_bits(), fused[0]).unwrap();
         }
         code.push_str("]%uint63.\n");
-        std::fs::write(std::env::var_os("DPNOISE_PROOFS").expect("DPNOISE_PROOFS"), code).unwrap();
+        let folder = std::env::var_os("DPNOISE_PROOFS").expect("a folder");
+        std::fs::write(std::path::Path::new(&folder).join("Exponentials.v"), code).unwrap();
     }
 }
