@@ -111,6 +111,32 @@ FAULTS = {
         "Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"
     ),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
+    "an entry of the next page": Fault("PagesModel.v", r"page =\? own", "page =? own + 1", "PagesLink"),
+    "62 entries of a page": Fault("PagesModel.v", r"63 \* page \+ entry\)\)", "62 * page + entry))", "PagesLink"),
+    "the sign of another bit, with pages": Fault("PagesModel.v", r"\(snd second\) 7", "(snd second) 6", "PagesLink"),
+    "an entry in the page that was not drawn": Fault(
+        "PagesModel.v", r"page \(entry_in tables page second\)", "page entry", "PagesLink"
+    ),
+    "the first magnitude beyond the pages": Fault("PagesModel.v", r"63 \* Z.of_nat", "62 * Z.of_nat", "PagesLink"),
+    "the same magnitude again": Fault("PagesModel.v", r"\(magnitude \+ 1\)", "magnitude", "PagesLink"),
+    "a coin of what is lacking, not of half": Fault("PagesModel.v", r"=> 1 \| _ => 2", "=> 1 | _ => 1", "PagesLink"),
+    "counts that are one less": Fault("Pages.v", r"p e - 1/2\)", "p e - 3/2)", "Pages"),
+    "a coin of what is lacking, for the proof": Fault("Pages.v", r"pages page / 2", "pages page / 3", "Pages"),
+    "coins beyond the pages": Fault("Pages.v", r"/ at_least P \(Z", "/ at_least P (1 + Z", "Pages"),
+    "what lies beyond the pages": Fault("Pages.v", r"then at_least P \(63 \* N\) else", "then 0 else", "Pages"),
+    "a step of the staircase": Fault("Staircase.v", r"\(x \+ w - i\) / w", "(x + w - i + 1) / w", "Staircase"),
+    "a bound of a count": Fault("Staircase.v", r"2 \* count \+ 3", "2 * count + 5", "Staircase"),
+    "a page's threshold": Fault("generated/PageRows.v", r"staircase0 := table \[(?:\d+; ){2}(\d+)", 1, "PagesTables"),
+    "an entry's threshold": Fault("generated/PageRows.v", r"staircase2 := table \[(?:\d+; ){9}(\d+)", 1, "PagesTables"),
+    "a number of a page": Fault("generated/PageRows.v", r", (?:true|false), (\d+)\);\n", 1, "PagesLink"),
+    "a number that has a rest": Fault("generated/PageRows.v", r"\], \((\d+)\), ", 1, "PagesLink"),
+    "the words that a rest takes": Fault("generated/PageRows.v", r"\], \(\d+\), (\d+)\)", 1, "PagesLink"),
+    "a bound of what is lacking": Fault(
+        "generated/PageRows.v", r"staircase_lacks := \[\[\(0, \((\w+)", 1 << 150, "PagesLink"
+    ),
+    "a bound beyond the pages": Fault(
+        "generated/PageRows.v", r"skellam_here := \[\(\d+, \((\w+)", -(1 << 150), "PagesLink"
+    ),
 }
 
 
