@@ -110,6 +110,69 @@ FAULTS = {
     "an error of half the size": Fault(
         "Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"
     ),
+    "a coin at its threshold": Fault("CoinsModel.v", r"q random 0\.", "q random (Z.ones (Z.of_nat n)).", "CoinsLink"),
+    "the same coin, for the proof alone": Fault(
+        "CoinsModel.v", r"q random 0\.", "q random (Z.ones (Z.of_nat n)).", "Coins"
+    ),
+    "the threshold of the other data bit": Fault(
+        "CoinsModel.v", r"true, false => Z.lxor both", "true, false => Z.lxor either", "CoinsLink"
+    ),
+    "the same threshold of a data bit, for the proof alone": Fault(
+        "CoinsModel.v", r"true, false => Z.lxor both", "true, false => Z.lxor either", "Coins"
+    ),
+    "coins that are not open": Fault("CoinsModel.v", r"lanes \(t \+ 1\) \(t \+ 1\)", "lanes t t", "CoinsLink"),
+    "the same open coins, for the proof alone": Fault(
+        "CoinsModel.v", r"lanes \(t \+ 1\) \(t \+ 1\)", "lanes t t", "Coins"
+    ),
+    "further digits that are larger": Fault("CoinsModel.v", r"word <\? digits", "digits <? word", "CoinsLink"),
+    "the same digits, for the proof alone": Fault("CoinsModel.v", r"word <\? digits", "digits <? word", "Coins"),
+    "the first digits again": Fault("CoinsModel.v", r"n \* 2 \^ 64 mod 2", "n mod 2", "Coins"),
+    "a plane too few": Fault("CoinsModel.v", r"None => 64 end", "None => 63 end", "CoinsLink"),
+    "words for one digit less": Fault(
+        "Coins.v", r"d <= 64 \+ 64 \* Z.of_nat m\)", "d <= 65 + 64 * Z.of_nat m)", "Coins"
+    ),
+    "a value kept at its threshold": Fault("CoinsModel.v", r"coin <\? Z.shiftl", "coin <=? Z.shiftl", "CoinsLink"),
+    "the same value, for the proof alone": Fault("CoinsModel.v", r"coin <\? Z.shiftl", "coin <=? Z.shiftl", "Mixture"),
+    "a word too many rejected": Fault("CoinsModel.v", r"mod 2\^ b <\? 2", "mod 2^ b <=? 2", "CoinsLink"),
+    "no word rejected": Fault("CoinsModel.v", r"if is_rejected b k word", "if false", "Mixture"),
+    "longer words for 256 values": Fault("CoinsModel.v", r"k <=\? 256", "k <=? 255", "CoinsLink"),
+    "a report that is never the value by chance": Fault(
+        "Mixture.v",
+        r"planes - keep \+ if value =\? reported then",
+        "planes - keep * k + if value =? reported then",
+        "Mixture",
+    ),
+    "fewer rejections": Fault("Mixture.v", r"1 - 3 \^ n \* \(3/4\)", "1 - (3/4)", "Mixture"),
+    "a flipped bit": Fault("generated/Flips.v", r"(?s)flips .*?, \[(\d+)[^][]*\]\);\n", 1, "CoinsLink"),
+    "a word that is left": Fault("generated/Flips.v", r"Some \(\[[^]]*\], (\d+)\)", 1, "CoinsLink"),
+    "a report": Fault("generated/Mixtures.v", r"Some \(\[(\d+)", 1, "CoinsLink"),
+    "one threshold for both data bits": Fault("Local.v", r"flip n \(p f\) \(q f\)", "flip n (p f) (p f)", "Local"),
+    "the smaller ratio of one bit": Fault(
+        "Local.v", r"then \(p f, q f\) else \(not_q", "then (not_q, not_p) else (p f", "Local"
+    ),
+    "a row that differs in one place": Fault("Local.v", r"\(p f \* not_q, not_p \* q f\)", "(p f, q f)", "Local"),
+    "a ratio without the replaced values": Fault("Local.v", r"other \+ keep \* k, other", "keep * k, other", "Local"),
+    "a report of another value": Fault("Local.v", r"keep \[value\] coins", "keep [value + 1]%Z coins", "Local"),
+    "half the error of a logarithm": Fault("Logarithm.v", r"2 \^ 10 \+ 16", "2 ^ 9 + 16", "Logarithm"),
+    "a logarithm that is nearly at most": Fault(
+        "Logarithm.v", r"left \+ error <=\? right", "left <=? right", "Logarithm"
+    ),
+    "a double that has no place": Fault(
+        "Logarithm.v", r"then Some ulps else None", "then Some ulps else Some ulps", "Logarithm"
+    ),
+    "one precision alone": Fault("LocalLink.v", r"ln_at_most precisions n", "ln_at_most [constants3] n", "LocalLink"),
+    "an answer about a logarithm": Fault(
+        "generated/Specifications.v", r"true\)(?=;\n\(.*\n.*false)", "false)", "LocalLink"
+    ),
+    "a likelihood ratio": Fault("generated/Specifications.v", r"(?s)flips .*?, \((\d+)", 1, "LocalLink"),
+    "a threshold of a specification": Fault("generated/Specifications.v", r"\(Flip \d+ (\d+)", -1, "LocalLink"),
+    "an achieved epsilon": Fault("generated/Specifications.v", r"(?s)mixtures .*?\), \d+, (\d+)", 1, "LocalLink"),
+    "an epsilon that is not enough": Fault(
+        "generated/Specifications.v", r"(?s)mixtures .*?\), (\d+), ", -(10**14), "LocalLink"
+    ),
+    "a keep of a specification": Fault(
+        "generated/Specifications.v", r"(?s)mixtures .*?\(\d+, \d+, (\d+)", 1, "LocalLink"
+    ),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
     "an entry of the next page": Fault("PagesModel.v", r"page =\? own", "page =? own + 1", "PagesLink"),
     "62 entries of a page": Fault("PagesModel.v", r"63 \* page \+ entry\)\)", "62 * page + entry))", "PagesLink"),

@@ -1,6 +1,8 @@
 //! Writes what `make prove` computes again with its models: tables of samplers, words, and what comes of them on every
 //! instruction set. The first argument is the folder for the files.
+mod coins;
 mod numbers;
+mod specifications;
 mod trials;
 
 use std::path::Path;
@@ -16,6 +18,8 @@ fn main() {
     for (name, code) in [
         ("Trials.v", trials::code()),
         ("Numbers.v", numbers::code()),
+        ("Flips.v", coins::code()),
+        ("Specifications.v", specifications::code()),
     ] {
         std::fs::write(Path::new(&folder).join(name), code).expect("written");
     }

@@ -239,6 +239,22 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_open_coin_is_found_wherever_it_is() {
+        let coin = Bernoulli::new(0.3 * 2f64.powi(-20)).unwrap();
+        let (decided, changed) = (coin.threshold + 1, coin.threshold ^ (coin.threshold + 1));
+        for at in 0..8 * TILE_BYTES {
+            let mut script = tile(64, decided);
+            for digit in (0..64).filter(|digit| changed >> digit & 1 == 1) {
+                script[digit * TILE_BYTES + at / 8] ^= 1 << (at % 8);
+            }
+            script.extend([0; 8]); // below the digits of p
+            let (mut coins, mut rng) = ([false; 8 * TILE_BYTES], ScriptedRng::new(script));
+            coin.fill_with(&mut coins, &mut rng).unwrap();
+            assert!((0..coins.len()).all(|i| coins[i] == (i == at)) && rng.remaining() == 0, "{at}");
+        }
+    }
+
+    #[test]
     fn certain_coins_use_no_randomness() {
         let mut dry = ScriptedRng::new([]);
         let mut coins = [true, false, true];

@@ -171,7 +171,7 @@ mod tests {
         };
         for (planes, p, q) in [(1, 1, 1), (2, 3, 1), (7, 64, 35), (13, 5000, 1), (62, (1 << 62) - 1, 12345), (64, 9, 2)]
         {
-            let data: Vec<u8> = (0..3 * TILE_BYTES).map(|_| byte()).collect();
+            let data: Vec<u8> = (0..9 * TILE_BYTES).map(|_| byte()).collect(); // two groups, and one tile
             let random: Vec<u8> = (0..planes as usize * data.len()).map(|_| byte()).collect();
             for instructions in InstructionSet::available() {
                 let mut flipped = data.clone();

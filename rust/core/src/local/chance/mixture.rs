@@ -265,8 +265,11 @@ fn compare<const BYTES: usize>(mixture: Mixture, coins: &[u8], masks: &mut [u32]
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::super::likelihood::{MAX_EPSILON, MIN_EPSILON};
     use super::*;
+    use crate::rng::ScriptedRng;
 
     /// No mixture with fewer planes achieves epsilon, and a larger `keep` is no longer private.
     #[test]
@@ -300,5 +303,106 @@ mod tests {
             let refused = Mixture::new(3, bad).unwrap_err().to_string();
             assert_eq!(refused, format!("epsilon must be between 2**-20 and 32, got {bad:?}"));
         }
+    }
+
+    /// Reports of chunks, for the models of `proofs/Mixture.v`: coins next to the threshold, and index words at the edges of
+    /// values and of what is rejected.
+    #[test]
+    #[ignore = "it writes a file: see proofs/prove.py"]
+    fn results_for_the_proofs() {
+        const VALUES: usize = 48;
+        let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join("; ");
+        let mut state = 5u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 32
+        };
+        let mut rows = Vec::new();
+        for (k, planes) in [
+            (2, 1),
+            (2, 61),
+            (3, 2),
+            (3, 16),
+            (5, 17),
+            (15, 33),
+            (100, 10),
+            (200, 32),
+            (255, 31),
+            (256, 54),
+            (257, 15),
+            (300, 40),
+            (1000, 16),
+            (65_535, 46),
+            (65_537, 45),
+            (1 << 20, 8),
+            ((1 << 24) - 3, 38),
+        ] {
+            let one = 1u64 << planes;
+            for keep in [1, one / 2, one - 1, 1 + noise() % (one - 1).max(1)].into_iter().filter(|&keep| keep < one) {
+                let mixture = Mixture::of(k, planes, keep);
+                let (coin_bytes, index_bytes) = (coin_bytes(mixture), index_bytes(k));
+                let (coin_bits, range) = (8 * coin_bytes as u32, 1u64 << (8 * index_bytes));
+                let threshold = keep << (coin_bits - planes);
+                let values: Vec<_> = (0..VALUES).map(|_| noise() % u64::from(k)).collect();
+                let coins: Vec<_> = (0..VALUES as u64)
+                    .map(|i| match i % 6 {
+                        0 => threshold - 1,
+                        1 => threshold,
+                        2 => (threshold + 1).min(u64::MAX >> (64 - coin_bits)),
+                        3 => u64::MAX >> (64 - coin_bits),
+                        4 => 0,
+                        _ => noise() & u64::MAX >> (64 - coin_bits),
+                    })
+                    .collect();
+                // The last word that is rejected, by its product modulo the range, and the first that is not; the first
+                // word that would be `value`, and its neighbours.
+                let zeros = k.trailing_zeros();
+                let odd = u64::from(k >> zeros);
+                let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
+                let mut edge = |i: u64| {
+                    if i % 4 == 3 {
+                        let last = ((range % u64::from(k)) >> zeros).wrapping_sub(1);
+                        return last.wrapping_add(i / 4 % 2).wrapping_mul(inverse) % range;
+                    }
+                    let value =
+                        [noise() % u64::from(k), i % u64::from(k), u64::from(k) - 1 - i / 5 % 2][i as usize % 3];
+                    let first = (value * range).div_ceil(u64::from(k));
+                    (first + [0, range - 1, 1, 0, range / 2][i as usize % 5]) % range
+                };
+                let words: Vec<_> = (0..VALUES as u64).map(&mut edge).collect();
+                let mut further: Vec<_> = (0..2 * VALUES as u64).map(|i| edge(3 * i)).collect();
+                if keep == 1 && k % 2 == 1 {
+                    further.truncate(1); // they do not suffice
+                }
+                let bytes = |numbers: &[u64], width| -> Vec<u8> {
+                    numbers.iter().flat_map(|number| number.to_le_bytes().into_iter().take(width)).collect()
+                };
+                let script =
+                    [bytes(&coins, coin_bytes), bytes(&words, index_bytes), bytes(&further, index_bytes)].concat();
+                let mut rng = ScriptedRng::new(script);
+                let mut reports: Vec<_> = values.iter().map(|&value| value as u32).collect();
+                let result = match Mixer::new(mixture, VALUES).mix(&mut rng, &mut reports) {
+                    Ok(()) => {
+                        let reports: Vec<_> = reports.into_iter().map(u64::from).collect();
+                        format!("Some ([{}], {})", list(&reports), rng.remaining() / index_bytes)
+                    }
+                    Err(_) => "None".to_owned(),
+                };
+                // Coins may have 64 bits: two halves.
+                let coins: Vec<_> = coins.iter().flat_map(|coin| [coin >> 32, coin & 0xffff_ffff]).collect();
+                let [values, coins, words, further] = [values, coins, words, further].map(|numbers| list(&numbers));
+                rows.push(format!("({k}, {planes}, {keep}, [{values}], [{coins}], [{words}], [{further}], {result})"));
+            }
+        }
+        let mut code =
+            "From Coq Require Import List Uint63.\nImport ListNotations.\nOpen Scope uint63_scope.\n".to_owned();
+        let numbers = "list int * list int * list int * list int";
+        writeln!(
+            code,
+            "Definition mixtures : list (int * int * int * {numbers} * option (list int * int)) := [\n{}].",
+            rows.join(";\n")
+        )
+        .unwrap();
+        crate::write_for_the_proofs("Mixtures.v", &code);
     }
 }
