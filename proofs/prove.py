@@ -173,6 +173,19 @@ FAULTS = {
     "a keep of a specification": Fault(
         "generated/Specifications.v", r"(?s)mixtures .*?\(\d+, \d+, (\d+)", 1, "LocalLink"
     ),
+    "a block that begins in another": Fault(
+        "Blocks.v", r"blocks l \(start \+ Z.of_nat \(size l\)\)", "blocks l start", "Blocks"
+    ),
+    "further words among those of the blocks": Fault(
+        "Blocks.v", r"range behind \(further", "range start (further", "Blocks"
+    ),
+    "offset words among bin words": Fault("Blocks.v", r"\(start \+ lanes \* width\)", "start", "Blocks"),
+    "a store that is given out again": Fault("Blocks.v", r"\(base \+ capacity, 0\) in", "(base, 0) in", "Blocks"),
+    "blocks that nobody needs": Fault(
+        "Blocks.v", r"\(if missing <\? 256 then 1%nat else 4%nat, planar", "(4%nat, planar", "BlocksLink"
+    ),
+    "a number of a loop": Fault("generated/Loops.v", r"\(digits2, \d+, \[-?(\d+)", 1, "BlocksLink"),
+    "a coin of a loop": Fault("generated/Loops.v", r"\(1%nat, 1, \d+%nat, (\w+)", 1, "BlocksLink"),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
     "an entry of the next page": Fault("PagesModel.v", r"page =\? own", "page =? own + 1", "PagesLink"),
     "62 entries of a page": Fault("PagesModel.v", r"63 \* page \+ entry\)\)", "62 * page + entry))", "PagesLink"),

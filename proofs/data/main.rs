@@ -1,6 +1,7 @@
 //! Writes what `make prove` computes again with its models: tables of samplers, words, and what comes of them on every
 //! instruction set. The first argument is the folder for the files.
 mod coins;
+mod loops;
 mod numbers;
 mod specifications;
 mod trials;
@@ -20,6 +21,7 @@ fn main() {
         ("Numbers.v", numbers::code()),
         ("Flips.v", coins::code()),
         ("Specifications.v", specifications::code()),
+        ("Loops.v", loops::code()),
     ] {
         std::fs::write(Path::new(&folder).join(name), code).expect("written");
     }
