@@ -186,7 +186,66 @@ FAULTS = {
     ),
     "a number of a loop": Fault("generated/Loops.v", r"\(digits2, \d+, \[-?(\d+)", 1, "BlocksLink"),
     "a coin of a loop": Fault("generated/Loops.v", r"\(1%nat, 1, \d+%nat, (\w+)", 1, "BlocksLink"),
+    "a weight that is not raised": Fault(
+        "Weights.v", r"integer_of rounder \+ 1\) else", "integer_of rounder) else", "Weights"
+    ),
+    "a weight that is not limited": Fault("Weights.v", r"Z.min largest \(", "Z.max 0 (", "Weights"),
+    "a weight without its margin": Fault("Weights.v", r"0x1.0000000001p0", "0x1p0", "Weights"),
+    "a weight of its own": Fault("generated/Selections.v", r"weights0 := \[\n\(0, (\d+)", -1, "SelectionLink"),
+    "a carry that is not waited for": Fault("Uniform.v", r"wide <=\? fraction", "wide <? fraction", "Uniform"),
+    "a carry for another sum": Fault("Uniform.v", r"sum =\? wide - 1", "sum =? wide", "Uniform"),
+    "a number on the item before": Fault("Candidates.v", r"if v <\? length", "if v <=? length", "Selection"),
+    "a head at its weight": Fault("Candidates.v", r"word 13 <\?", "word 13 <=?", "Selection"),
+    "the same head, for the link alone": Fault("Candidates.v", r"word 13 <\?", "word 13 <=?", "SelectionLink"),
+    "lengths that are rounded down": Fault(
+        "Candidates.v", r" \+ \(largest - 1\)\) / largest", ") / largest", "Selection"
+    ),
+    "rows for columns": Fault("Candidates.v", r"map in_columns blocks", "blocks", "SelectionLink"),
+    "a second coin of the first one's weight": Fault(
+        "Candidates.v", r"times n \(part \(weight rate \(weighed p\)\) 51 n\)", "times n (unit n)", "SelectionLink"
+    ),
+    "a choice": Fault("generated/Selections.v", r"(?s)choices := .*?\(\d+, \d+, (\d+)", 1, "SelectionLink"),
+    "a number below n": Fault("generated/Selections.v", r"(?s)whole_numbers := .*?\], (\d+)", 1, "SelectionLink"),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
+    "a coin of half its probability": Fault(
+        "Choices.v", r"exp \(- \(\(best scores - r\) / b\)\)", "exp (- ((best scores - r) / b)) / 2", "Choices"
+    ),
+    "coins that do not know the best": Fault("Choices.v", r"best scores - r", "0 - r", "Choices"),
+    "a choice that does not count heads": Fault("Choices.v", r"then / INR \(heads_of heads\)", "then 1", "Choices"),
+    "a run without its length": Fault("Choices.v", r"INR length \* exp", "exp", "Choices"),
+    "half the scale": Fault("Choosing.v", r"then 1 else 2", "then 1 else 1", "Choosing"),
+    "a sensitivity that is rounded down": Fault("Choosing.v", r"Zceil", "Zfloor", "Choosing"),
+    "monotonic scores that fall and rise": Fault(
+        "Choosing.v", r"0 <= s' - s <= sensitivity", "Rabs (s' - s) <= sensitivity", "Choosing"
+    ),
+    "scores raised by another best": Fault(
+        "Choosing.v", r"best rounded - limit", "2 * best rounded - limit", "Choosing"
+    ),
+    "all of epsilon in each round": Fault("Choosing.v", r"epsilon / INR \(length chosen\)", "epsilon", "Choosing"),
+    "half the rho of a choice": Fault("Choosing.v", r"epsilon \^ 2 / 8", "epsilon ^ 2 / 16", "Choosing"),
+    "the sensitivity on one side": Fault("Quantiles.v", r"Z.max part \(whole - part\)", "part", "Quantiles"),
+    "a replaced row that counts once": Fault(
+        "Quantiles.v", r"Substitute => whole", "Substitute => Z.max part (whole - part)", "Quantiles"
+    ),
+    "a gap on the right from its lower end": Fault(
+        "Quantiles.v", r"step k else step k \+ 1", "step k else step k", "Quantiles"
+    ),
+    "no gap on the left": Fault("Quantiles.v", r"whole \* i <=\? target", "whole * i <? target", "Quantiles"),
+    "missing values that count as gaps": Fault("Quantiles.v", r"\+ whole \* Z.of_nat before\.", "+ 0.", "Quantiles"),
+    "far gaps by the score of another": Fault("Quantiles.v", r"length below \+ k\)", "k)", "Quantiles"),
+    "a gap without its length": Fault(
+        "Quantiles.v", r"\(Z.to_nat \(step \(S k\) - step k\), in", "(1%nat, in", "Quantiles"
+    ),
+    "a row on both sides": Fault("Quantiles.v", r"x <\? place\)\) rows", "x <=? place)) rows", "Quantiles"),
+    "no answer where there is no room": Fault("Quantiles.v", r"then next low", "then 0%R", "Quantiles"),
+    "a replaced row that pays once": Fault(
+        "Quantiles.v", r"Substitute => epsilon / 2", "Substitute => epsilon", "Quantiles"
+    ),
+    "the cheaper path": Fault("Quantiles.v", r"Rmax \(cost before\)", "Rmin (cost before)", "Quantiles"),
+    "proposals that are always accepted": Fault(
+        "Choosing.v", r"\(nth i weights 0 / nth i proposed 0\)", "1", "Choosing"
+    ),
+    "a choice that may be made again": Fault("Choices.v", r"_ :: l, O => l", "a :: l, O => a :: l", "Choosing"),
     "an entry of the next page": Fault("PagesModel.v", r"page =\? own", "page =? own + 1", "PagesLink"),
     "62 entries of a page": Fault("PagesModel.v", r"63 \* page \+ entry\)\)", "62 * page + entry))", "PagesLink"),
     "the sign of another bit, with pages": Fault("PagesModel.v", r"\(snd second\) 7", "(snd second) 6", "PagesLink"),
