@@ -110,6 +110,28 @@ FAULTS = {
     "an error of half the size": Fault(
         "Exponential.v", r"67 / 64 / 70368744177664", "67 / 64 / 140737488355328", "Exponential"
     ),
+    "odd integers left out": Fault("Theta.v", r"part_sum \(a \+ b\) true \* part_sum \(a - b\) true \+", "", "Theta"),
+    "another power": Fault("Theta.v", r"theta t 0 \^ 3\.", "theta t 0 ^ 2.", "Theta"),
+    "another order": Fault("Divergence.v", r"P z / Q z\) \(a - 1\)", "P z / Q z) a", "Divergence"),
+    "one way for both": Fault("Divergence.v", r"divergence_at_most a Q P", "divergence_at_most a P Q", "Divergence"),
+    "outcomes of P alone": Fault("Divergence.v", r"0 < P z -> 0 < Q z", "0 < P z -> 0 <= Q z", "Divergence"),
+    "all probabilities for those of a value": Fault(
+        "Divergence.v", r"then P x else 0", "then P x else P x", "Divergence"
+    ),
+    "a divergence without its order": Fault("Zcdp.v", r"\(a \* \(IZR \(x - y\) \^ 2", "((IZR (x - y) ^ 2", "Zcdp"),
+    "half the rho": Fault("Zcdp.v", r"D \^ 2 <= 2 \* rho", "D ^ 2 <= 4 * rho", "Zcdp"),
+    "half the least rho": Fault("Zcdp.v", r"\^ 2 <= 2 \* rho \* sigma \^ 2\.", "^ 2 <= rho * sigma ^ 2.", "Zcdp"),
+    "no steps for the rounding": Fault("Zcdp.v", r"Z\.sqrt \(.*\) \+ 1", "0", "Zcdp"),
+    "a root that is rounded down": Fault("Zcdp.v", r"count - 1\) \+ 1", "count - 1)", "Zcdp"),
+    "no steps for two values": Fault("Zcdp.v", r"count =\? 1", "count <=? 2", "Zcdp"),
+    "steps that are rounded down": Fault("Zcdp.v", r"\(Zceil \(D / g\)", "(Zfloor (D / g)", "Zcdp"),
+    "noise of one side": Fault("Zcdp.v", r"two_sided l = true -> forall", "two_sided l = false -> forall", "Zcdp"),
+    "a delta without its last factor": Fault("Private.v", r" a / \(a - 1\)\) P Q", " a / a) P Q", "Private"),
+    "no factor for what Q has": Fault("Private.v", r"P z - exp epsilon \* Q z", "P z - Q z", "Private"),
+    "a threshold that is moved by a third": Fault("Delta.v", r"IZR a / 2 in", "IZR a / 3 in", "Delta"),
+    "one threshold for both integers": Fault("Delta.v", r"above \(t \+ IZR a\)", "above t", "Delta"),
+    "half the distance of two numbers": Fault("Delta.v", r"curve epsilon \(2 \* u\)", "curve epsilon u", "Delta"),
+    "a tail of half the width": Fault("Delta.v", r"exp \(- \(r \^ 2 / \(2 \*", "exp (- (r ^ 2 / (1 *", "Delta"),
     "a coin at its threshold": Fault("CoinsModel.v", r"q random 0\.", "q random (Z.ones (Z.of_nat n)).", "CoinsLink"),
     "the same coin, for the proof alone": Fault(
         "CoinsModel.v", r"q random 0\.", "q random (Z.ones (Z.of_nat n)).", "Coins"
@@ -207,6 +229,7 @@ FAULTS = {
     "a choice": Fault("generated/Selections.v", r"(?s)choices := .*?\(\d+, \d+, (\d+)", 1, "SelectionLink"),
     "a number below n": Fault("generated/Selections.v", r"(?s)whole_numbers := .*?\], (\d+)", 1, "SelectionLink"),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
+    "rho without the square": Fault("Divergence.v", r"\(i \+ j\) \^ 2\)", "(i ^ 2 + j ^ 2))", "Divergence"),
     "a coin of half its probability": Fault(
         "Choices.v", r"exp \(- \(\(best scores - r\) / b\)\)", "exp (- ((best scores - r) / b)) / 2", "Choices"
     ),
