@@ -229,7 +229,43 @@ FAULTS = {
     "a choice": Fault("generated/Selections.v", r"(?s)choices := .*?\(\d+, \d+, (\d+)", 1, "SelectionLink"),
     "a number below n": Fault("generated/Selections.v", r"(?s)whole_numbers := .*?\], (\d+)", 1, "SelectionLink"),
     "another law of zero": Fault("Mass.v", r"\(x =\? 0\)%Z \|\| Bool", "Bool", "Mass"),
+    "a cost that is not added": Fault(
+        "Filters.v", r"granted filter \(cost :: paid\)", "granted filter paid", "Filters"
+    ),
+    "a refusal after drawing": Fault(
+        "Filters.v", r"else granted filter paid refused", "else Ask cost release answered Stop", "Filters"
+    ),
+    "a budget of delta that is not checked": Fault("Filters.v", r" && within d snd costs", "", "Filters"),
+    "delta for each order": Fault("Filters.v", r"d / INR \(length orders\)\)", "d)", "Filters"),
+    "an odometer without its slack": Fault("Filters.v", r"ln \(1 / d\) / k\) data", "0) data", "Filters"),
+    "an accountant's delta": Fault("Filters.v", r"14 / 75 <= d", "15 / 75 <= d", "Filters"),
+    "an odometer for the end alone": Fault(
+        "Filters.v", r"y\) x then true", "y) x then match p with Stop => true | _ => false end", "Filters"
+    ),
+    "a budget of an order with another sign": Fault(
+        "Filters.v", r"- ln \(1 - 1 / a\)\.", "+ ln (1 - 1 / a).", "Filters"
+    ),
+    "an exception that is not added": Fault(
+        "Filters.v", r"\(rho1 \+ rho2\) \(d1 \+ d2\)", "(rho1 + rho2) d2", "Filters"
+    ),
     "rho without the square": Fault("Divergence.v", r"\(i \+ j\) \^ 2\)", "(i ^ 2 + j ^ 2))", "Divergence"),
+    "the same for a person": Fault("Persons.v", r"rho \* INR m \^ 2", "rho * INR m", "Persons"),
+    "a share of delta": Fault(
+        "Persons.v", r"d \* \(exp \(INR m \* e\) - 1\) / \(exp e - 1\)\)", "INR m * d)", "Persons"
+    ),
+    "a choice that looks at other persons": Fault(
+        "Persons.v", r"choice s i \(rows_of i t\)", "choice s i t", "Persons"
+    ),
+    "a choice by places in the table": Fault("Persons.v", r"length \(rows_of i before\)", "length before", "Persons"),
+    "as many rows to come as before": Fault("Persons.v", r"sampled \(s - 1\) keep", "sampled s keep", "Persons"),
+    "a full group too many": Fault("Persons.v", r"Nat.min k \(m / r\)", "Nat.min k (S (m / r))", "Persons"),
+    "a rest of more than a group": Fault("Persons.v", r"if full r k m <\? k", "if true", "Persons"),
+    "the delta of one value for keys": Fault(
+        "Keys.v", r"Rmax \(1 - hidden m\) \(1 - hidden 1 \^ m\)", "1 - hidden m", "Keys"
+    ),
+    "the delta of one row for keys": Fault("Keys.v", r"Rmax \(1 - hidden m\)", "Rmax (1 - hidden 1)", "Keys"),
+    "values without rows that are shown": Fault("Keys.v", r"O, None => 1 \| O, Some _ => 0 \| ", "", "Keys"),
+    "a distribution function a step too far": Fault("Keys.v", r"q \^ Z.to_nat \(n \+ 1\)", "q ^ Z.to_nat n", "Keys"),
     "a coin of half its probability": Fault(
         "Choices.v", r"exp \(- \(\(best scores - r\) / b\)\)", "exp (- ((best scores - r) / b)) / 2", "Choices"
     ),
