@@ -1,5 +1,5 @@
-(* Numbers from alias tables: each entry of a digit has exactly as many words as its table says, what they fall short of
-   is made up exactly, and digits that have their probabilities make up the law. *)
+(* Alias tables: each entry of a digit has exactly as many words as its table says, and these are as many as there are
+   below its probability. *)
 From Coq Require Import Reals ZArith List Bool Lia Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Xreal.
@@ -52,38 +52,6 @@ Proof.
   intros S. apply entry_has_its_words. intros c C. unfold sound_digit in S. repeat rewrite andb_true_iff in S.
   destruct S as [[[[[[T L] _] _] _] _] _]. apply Nat.eqb_eq in L.
   generalize (item_in _ _ c T L C). rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. exact (fun x => x).
-Qed.
-
-(* The rest. Entry 63 stands for what the words of the others fall short of their probabilities: an entry is drawn
-   uniformly and kept with the probability that it lacks, again and again, until one is. In all each has its
-   probability. *)
-Theorem rest_makes_up_for_the_words (lacking p A T A63 : R) : 0 < A63 <= 64 -> 0 < T -> lacking = p * T - A ->
-  is_series (fun n => (1 - A63 / 64) ^ n * (1 / 64 * lacking)) (lacking / A63) /\ A / T + A63 / T * (lacking / A63) = p.
-Proof.
-  intros H P E. split; [|rewrite E; field; lra].
-  replace (lacking / A63) with (1 / 64 * lacking / (1 - (1 - A63 / 64))) by (field; lra). apply first_success. lra.
-Qed.
-
-(* Digits make up the law. A magnitude is e1 + 62 e2 + 62 63 e3 with e1 from 1 to 62, e2 from 0 to 62; its sign is a
-   fair bit. *)
-Theorem signed_digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
-  let Q := q ^ 62 in let R := Q ^ 63 in
-  2 * (1 - q) * q ^ e1 / ((1 + q) * (1 - Q)) * ((1 - Q) * Q ^ e2 / (1 - R)) * ((1 - R) * R ^ e3) * (1/2)
-  = (1 - q) / (1 + q) * q ^ (e1 + 62 * e2 + 62 * 63 * e3).
-Proof.
-  intros H Q R. assert (0 < Q < 1) by (unfold Q; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
-  assert (0 < R < 1) by (unfold R; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
-  rewrite !pow_add, !(pow_mult q). fold Q. fold R. field. repeat split; lra.
-Qed.
-
-Theorem digits_make_the_law q e1 e2 e3 : 0 < q < 1 ->
-  let Q := q ^ 63 in let R := Q ^ 63 in
-  (1 - q) * q ^ e1 / (1 - Q) * ((1 - Q) * Q ^ e2 / (1 - R)) * ((1 - R) * R ^ e3) = (1 - q) * q ^ (e1 + 63 * e2 + 63 *
-    63 * e3).
-Proof.
-  intros H Q R. assert (0 < Q < 1) by (unfold Q; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
-  assert (0 < R < 1) by (unfold R; split; [apply pow_lt; lra|apply pow_lt_1_compat; [lra|lia]]).
-  rewrite !pow_add, !(pow_mult q). fold Q. fold R. field. repeat split; lra.
 Qed.
 
 (* The sum of a Gaussian's f. *)

@@ -18,6 +18,14 @@ Definition at_least (l : law) (d : digit) (last : bool) (e : Z) : R :=
     * (density l (e * step d) - if last then 0 else density l (63 * step d))
     / (1 - if last then 0 else density l ((if signed d then 62 else 63) * step d)).
 
+(* So an entry of an exponential has the probability: *)
+Notation exponential_share l d last e := (
+  let closing := if last then 0 else density l ((if signed d then 62 else 63) * step d) in
+  let q := density l (step d) in
+  if signed d && (e =? 0)%Z then (1 - q) / (1 + q)
+  else (if signed d then 2 else 1) * (1 - q) * density l (e * step d) / ((if signed d then 1 + q else 1) * (1 -
+    closing))).
+
 (* What an entry lacks, in words of 2^62; 63 stands for all that the others leave out. *)
 Definition lacking (l : law) (d : digit) (last : bool) (e : Z) : R :=
   IZR (2 ^ 62) * (if (e <? 63)%Z then at_least l d last e - at_least l d last (e + 1) else at_least l d last 63)
@@ -90,12 +98,7 @@ Proof.
 Qed.
 
 Lemma of_an_exponential e : gaussian l = false -> (0 <= e)%Z ->
-  T e - T (e + 1) =
-  let closing := if last then 0 else density l ((if signed d then 62 else 63) * step d) in
-  let q := density l (step d) in
-  if signed d && (e =? 0)%Z then (1 - q) / (1 + q)
-  else (if signed d then 2 else 1) * (1 - q) * density l (e * step d) / ((if signed d then 1 + q else 1) * (1 -
-    closing)).
+  T e - T (e + 1) = exponential_share l d last e.
 Proof.
   intros G E. unfold at_least. rewrite G, (proj2 (Z.eqb_neq (e + 1) 0)) by lia. cbv zeta.
   generalize (density_range (step d) ltac:(lia)). intros Q.

@@ -127,12 +127,7 @@ Qed.
 (* The probabilities of entries, also from 63 on. *)
 Lemma law_of_an_exponential d last e : gaussian l = false -> (1 <= step d)%Z -> sound_digit l d last = true ->
   sound_rest l d last = true -> (0 <= e)%Z -> (last = false -> (e < 63)%Z) ->
-  entry_law l d last e =
-  let closing := if last then 0 else density l ((if signed d then 62 else 63) * step d) in
-  let q := density l (step d) in
-  if signed d && (e =? 0)%Z then (1 - q) / (1 + q)
-  else (if signed d then 2 else 1) * (1 - q) * density l (e * step d) / ((if signed d then 1 + q else 1) * (1 -
-    closing)).
+  entry_law l d last e = exponential_share l d last e.
 Proof.
   intros G St S Rs E L. unfold entry_law. destruct (Z.ltb_spec e 63) as [Lt|Ge].
   - apply of_an_exponential; trivial.

@@ -25,8 +25,6 @@ Lemma is_sum_unique {A} (f : A -> R) s : is_sum f s -> sum_of f = s.
 Proof. intros [U L]. destruct (is_sum_of f s U) as [U' L']. apply Rle_antisym; auto. Qed.
 
 (* Finite sums. *)
-Lemma sum_over_ext {A} (f g : A -> R) xs : (forall x, f x = g x) -> sum_over f xs = sum_over g xs.
-Proof. intros E. induction xs; simpl; congruence. Qed.
 Lemma sum_over_le {A} (f g : A -> R) xs : (forall x, f x <= g x) -> sum_over f xs <= sum_over g xs.
 Proof. intros H. induction xs as [|x xs IH]; simpl; [lra|]. generalize (H x). lra. Qed.
 Lemma sum_over_nonnegative {A} (f : A -> R) xs : (forall x, 0 <= f x) -> 0 <= sum_over f xs.
