@@ -208,9 +208,7 @@ FAULTS = {
     ),
     "a number of a loop": Fault("generated/Loops.v", r"\(digits2, \d+, \[-?(\d+)", 1, "BlocksLink"),
     "a coin of a loop": Fault("generated/Loops.v", r"\(1%nat, 1, \d+%nat, (\w+)", 1, "BlocksLink"),
-    "a weight that is not raised": Fault(
-        "Weights.v", r"integer_of rounder \+ 1\) else", "integer_of rounder) else", "Weights"
-    ),
+    "a weight that is not raised": Fault("Weights.v", r"integer_of rounder \+ 1\)", "integer_of rounder)", "Weights"),
     "a weight that is not limited": Fault("Weights.v", r"Z.min largest \(", "Z.max 0 (", "Weights"),
     "a weight without its margin": Fault("Weights.v", r"0x1.0000000001p0", "0x1p0", "Weights"),
     "a weight of its own": Fault("generated/Selections.v", r"weights0 := \[\n\(0, (\d+)", -1, "SelectionLink"),
