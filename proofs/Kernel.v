@@ -45,6 +45,8 @@ Lemma coefficient7 : bounded (coefficient 7) c7 (3/2). Proof. constant. Qed.
 Lemma coefficient8 : bounded (coefficient 8) c8 2. Proof. constant. Qed.
 Lemma coefficient9 : bounded (coefficient 9) c9 2. Proof. constant. Qed.
 
+Ltac step square c := apply step_bounded; [|exact square|exact c].
+
 Theorem polynomial_is f r v : is r v -> -1/2 <= v <= 1/2 -> is (polynomial f r) (rounded_polynomial f v).
 Proof.
   intros I H. assert (B : Rabs v <= 1/2) by (apply Rabs_le; lra).
@@ -56,10 +58,10 @@ Proof.
     replace (1/4) with (bpow radix2 (-2)) by (simpl; lra). apply rnd_bound; [lia|exact Q]. }
   unfold polynomial. cbv zeta.
   match goal with |- is (multiply_add f ?o r ?e) _ => set (odd := o); set (even := e) end.
-  eassert (E : bounded even _ 2) by (repeat (apply step_bounded; [|exact S| ]);
-    [exact coefficient8|exact coefficient6|exact coefficient4|exact coefficient2|exact coefficient0]).
-  eassert (O : bounded odd _ 2) by (repeat (apply step_bounded; [|exact S| ]);
-    [exact coefficient9|exact coefficient7|exact coefficient5|exact coefficient3|exact coefficient1]).
+  eassert (E : bounded even _ 2) by (step S coefficient0; step S coefficient2; step S coefficient4; step S coefficient6;
+    exact coefficient8).
+  eassert (O : bounded odd _ 2) by (step S coefficient1; step S coefficient3; step S coefficient5; step S coefficient7;
+    exact coefficient9).
   destruct E as [E Be], O as [O Bo]. revert E O Be Bo. generalize even odd. clear even odd. intros even odd E O Be Bo.
   assert (W : forall ve vo, Rabs vo <= 2 -> Rabs ve <= 2 -> Rabs (vo * v) <= bpow radix2 1000
     /\ Rabs ve <= bpow radix2 1000).
