@@ -26,9 +26,9 @@ Proof.
 Qed.
 
 Lemma times_is n a b : (0 <= n)%Z -> times n a b = (a * b / unit n)%Z.
-Proof. intros H. unfold times, unit. apply Z.shiftr_div_pow2. lia. Qed.
+Proof. intros H. rewrite times_shifts. apply Z.shiftr_div_pow2. lia. Qed.
 Lemma times_positive n a b : (0 <= a)%Z -> (0 <= b)%Z -> (0 <= times n a b)%Z.
-Proof. intros A H. apply Z.shiftr_nonneg, Z.mul_nonneg_nonneg; assumption. Qed.
+Proof. intros A H. rewrite times_shifts. apply Z.shiftr_nonneg, Z.mul_nonneg_nonneg; assumption. Qed.
 
 Section Precision.
 Variable c : constants.

@@ -2,12 +2,17 @@
    interval.rs and density.rs compute them, and comparisons, as refine.rs makes them. With n limbs the integer x stands
    for x / 2^(64 n), and all operations round down. *)
 From Coq Require Import ZArith List Bool.
+From Bignums Require Import BigZ.
 From Dpnoise Require Import Sound.
 Import ListNotations.
 Open Scope Z_scope.
 
 Definition unit (limbs : Z) : Z := 2 ^ (64 * limbs).
-Definition times (limbs a b : Z) : Z := Z.shiftr (a * b) (64 * limbs).
+(* Coq multiplies numbers of machine words much faster than those of bits. *)
+Definition times (limbs a b : Z) : Z :=
+  BigZ.to_Z (BigZ.shiftr (BigZ.of_Z a * BigZ.of_Z b)%bigZ (BigZ.of_Z (64 * limbs))).
+Lemma times_shifts limbs a b : times limbs a b = Z.shiftr (a * b) (64 * limbs).
+Proof. unfold times. rewrite BigZ.spec_shiftr, BigZ.spec_mul, !BigZ.spec_of_Z. reflexivity. Qed.
 
 (* 1/n! for n = 0, 1, ..., until the next is 0, from numbers with one limb more. *)
 Fixpoint coefficients_from (fuel : nat) (n term : Z) : list Z :=
