@@ -102,8 +102,8 @@ Definition entry_fits (l : law) (d : digit) (last : bool) (first whole : Bounds.
     below (Bounds.mul precision (bounds (Whole (entry_words d e))) whole) scaled
     && below scaled (Bounds.mul precision (bounds (Whole (entry_words d e + 1))) first)
   else
-    let scaled := Mul (entry_probability l d last e) (Whole (2 ^ 62)) in
-    at_most (Whole (entry_words d e)) scaled && at_most scaled (Whole (entry_words d e + 1)).
+    let scaled := bounds (Mul (entry_probability l d last e) (Whole (2 ^ 62))) in
+    below (bounds (Whole (entry_words d e))) scaled && below scaled (bounds (Whole (entry_words d e + 1))).
 
 Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
   forallb (fun threshold => (0 <=? threshold) && (threshold <? 2 ^ 56)) (thresholds d)
