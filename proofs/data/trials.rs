@@ -10,7 +10,7 @@ use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Sides, TAIL, TRIALS, Table
 use crate::{HEAD, Words, ratio, real};
 
 /// How many different trials of a table are written, at the least.
-const ROWS: usize = 512;
+const ROWS: usize = 256;
 
 /// What a trial comes to, as the model numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

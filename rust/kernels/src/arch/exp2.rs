@@ -122,7 +122,7 @@ mod tests {
         };
         // t, exponent, and the result with operations that are rounded one by one, and with those that are fused.
         code.push_str("Definition exponentials : list (int * int * int * int) := [\n");
-        for i in 0..10_240u64 {
+        for i in 0..5_120u64 {
             let uniform = (word() >> 11) as f64 * power_of_two(-53);
             let t = match i % 8 {
                 0 => uniform * 1e3,
