@@ -417,7 +417,7 @@ def report(before: float) -> None:
                 f"From Dpnoise Require Import {' '.join(files)}.",
                 "Open Scope R_scope.",
                 *(f"About {theorem}." for theorem in theorems),
-                f"Definition all := ({', '.join(f'@{theorem}' for theorem in theorems)}).",
+                f"Definition all := {''.join(f'let _ := @{theorem} in ' for theorem in theorems)}tt.",
                 "Print Assumptions all.",
             ]
         )
