@@ -139,7 +139,8 @@ Proof.
     2: { destruct (gaussian l) eqn:G; [destruct (Gauss eq_refl) as [_ [_ X]]; discriminate|].
       rewrite (Closed eq_refl eq_refl), Rmult_0_r. lra. }
     cbn [implb] in Fits. unfold at_least. change (63 =? 0)%Z with false. cbv iota. destruct (gaussian l) eqn:G.
-    + apply at_most_correct in Fits. change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits.
+    + apply andb_true_iff, proj1, at_most_correct in Fits.
+      change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits.
       change (denote (Whole ?z)) with (IZR z) in Fits. generalize (whole_sum_positive G) (sum_positive 62 G). intros W
         P.
       change (Z.to_nat (63 - 1)) with 62%nat.

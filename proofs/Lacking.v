@@ -90,6 +90,33 @@ Proof.
   - simpl. rewrite <- Rmult_assoc. apply IH; [apply Rmult_le_pos; assumption|apply product_within; assumption|lia].
 Qed.
 
+Lemma bending_within q b : 0 <= q -> within (q ^ 2) b -> forall count i v r, within (q ^ (i * i)) v ->
+  within (q ^ (2 * i + 1)) r -> Forall2 within (map (fun i => q ^ (i * i)) (seq i count)) (bending n count v r b).
+Proof.
+  intros Q B. induction count as [|count IH]; intros i v r V R; constructor; [exact V|]. apply IH.
+  - replace (S i * S i)%nat with (i * i + (2 * i + 1))%nat by lia. rewrite pow_add.
+    apply product_within; trivial; apply pow_le, Q.
+  - replace (2 * S i + 1)%nat with (2 * i + 1 + 2)%nat by lia. rewrite pow_add.
+    apply product_within; trivial; apply pow_le, Q.
+Qed.
+
+Lemma sums_within x z : within x z -> forall xs zs, Forall2 within xs zs ->
+  within (fold_right Rplus x xs) (fold_right sum_of z zs).
+Proof. induction 2; cbn [fold_right]; [assumption|apply sum_within; assumption]. Qed.
+
+Lemma length_within xs zs : Forall2 within xs zs -> length zs = length xs.
+Proof. induction 1; cbn [length]; congruence. Qed.
+
+Lemma nth_within xs zs : Forall2 within xs zs -> forall i, (i < length xs)%nat ->
+  within (nth i xs 0) (nth i zs (0, 0)%Z).
+Proof. induction 1; intros [|i] I; cbn [nth length] in *; try lia; [assumption|apply IHForall2; lia]. Qed.
+
+Lemma all_within {A} (f : A -> R) g (l : list A) : (forall a, In a l -> within (f a) (g a)) ->
+  Forall2 within (map f l) (map g l).
+Proof.
+  induction l; intros H; constructor; [apply H; left; reflexivity|apply IHl; intros; apply H; right; assumption].
+Qed.
+
 Lemma nth_of_indices {A : Type} (f : Z -> A) count e other : (0 <= e < Z.of_nat count)%Z ->
   nth (Z.to_nat e) (map f (indices count)) other = f e.
 Proof.
@@ -237,18 +264,144 @@ Proof.
       * rewrite Closed by reflexivity. split; cbn [fst snd]; [lia|lra].
 Qed.
 
-Lemma lacking_holds e : (0 <= e <= 63)%Z ->
-  (gaussian l = true -> forall n, (1 <= n)%Z ->
-     within n (probability_of e) (nth (Z.to_nat e) (gaussian_bounds l at_precision n) (0, 0)%Z)) ->
-  exact coin (p_of l) (sides_of_number l at_precision) (Lacking d last e).
+(* The densities of a Gaussian are powers of the first one; from 63 k on they add up to at most 2^(1 - 64 k^2). *)
+Section Gaussian.
+Hypothesis G : gaussian l = true.
+Let q : R := density l 1.
+
+Lemma power_of_square i : density l (Z.of_nat i) = q ^ (i * i).
 Proof.
-  intros E Gauss. destruct (sound_facts_of_digit l d last Numerator Denominator Step S Rest) as [P [P63 [W _]]].
+  unfold q, density. rewrite exp_pow, INR_IZR_INZ, Nat2Z.inj_mul. f_equal. unfold dividend.
+  rewrite G, !Z.pow_2_r, !mult_IZR. unfold Rdiv. ring.
+Qed.
+
+Lemma power_falls a b : (a <= b)%nat -> 0 <= q ^ b <= q ^ a.
+Proof.
+  intros L. generalize (density_range l Numerator Denominator 1 ltac:(lia)). fold q. intros Q.
+  split; [apply pow_le; lra|]. replace b with (a + (b - a))%nat by lia. rewrite pow_add.
+  assert (q ^ (b - a) <= 1) by (rewrite <- (pow1 (b - a)); apply pow_incr; lra).
+  assert (0 <= q ^ a) by (apply pow_le; lra). nra.
+Qed.
+
+Lemma rest_is_tiny n k : (1 <= n)%Z -> (n <= Z.of_nat (k * k))%Z -> (1 <= k)%nat ->
+  within n (Series (after l (63 * k - 1))) (0, 2)%Z.
+Proof.
+  intros N K K1. split; [cbn; lia|]. cbn [fst snd].
+  assert (First : q ^ (63 * 63) <= (/ 2) ^ 64).
+  { rewrite <- (power_of_square 63). generalize S Rest. unfold sound_digit, sound_rest. rewrite G, !andb_true_iff.
+    cbn [implb]. rewrite !andb_true_iff. intros [[_ [[[[_ _] Last] _] _]] _] [_ Fits]. rewrite Last in Fits.
+    cbn [implb] in Fits. apply andb_true_iff in Fits. destruct Fits as [_ Fits]. apply at_most_correct in Fits.
+    change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits. rewrite density_term in Fits. cbn [denote] in Fits.
+    change (Z.of_nat 63) with 63%Z. simpl. lra. }
+  assert (Half : q ^ 63 <= / 2).
+  { apply Rnot_lt_le. intros L. assert (C : (/ 2) ^ 63 <= q ^ (63 * 63)) by (rewrite pow_mult; apply pow_incr; lra).
+    assert ((/ 2) ^ 64 < (/ 2) ^ 63) by (simpl; lra). lra. }
+  assert (Falls : forall h, 0 <= after l (63 * k - 1) h <= / IZR (unit n) * (/ 2) ^ h).
+  { intros h. unfold after. replace (Z.of_nat (63 * k - 1 + h) + 1)%Z with (Z.of_nat (63 * k + h)) by lia.
+    rewrite power_of_square. split; [apply (power_falls 0); lia|].
+    apply Rle_trans with (q ^ (63 * 63 * Z.to_nat n + 63 * h)); [apply power_falls; nia|].
+    rewrite pow_add, !pow_mult. apply Rmult_le_compat.
+    - apply pow_le, pow_le, pow_le, Rlt_le, exp_pos.
+    - apply pow_le, pow_le, Rlt_le, exp_pos.
+    - unfold unit. rewrite <- (Z2Nat.id n) at 2 by lia. rewrite Z.pow_mul_r, <- pow_IZR, <- pow_inv by lia.
+      apply pow_incr. split; [apply pow_le, pow_le, Rlt_le, exp_pos|]. rewrite <- pow_mult.
+      eapply Rle_trans; [exact First|]. simpl. lra.
+    - apply pow_incr. split; [apply pow_le, Rlt_le, exp_pos|exact Half]. }
+  assert (Geom : ex_series (fun h => / IZR (unit n) * (/ 2) ^ h)).
+  { apply (ex_series_scal (K := R_AbsRing) (V := R_NormedModule)), ex_series_geom. rewrite Rabs_pos_eq; lra. }
+  generalize (Series_le _ _ Falls Geom) (sum_positive l Numerator Denominator (63 * k - 1) G).
+  rewrite Series_scal_l, Series_geom by (rewrite Rabs_pos_eq; lra).
+  destruct (unit_is_positive n N) as [_ U]. intros High Low. split; [nra|].
+  replace 2 with (/ IZR (unit n) * / (1 - / 2) * IZR (unit n)) by (field; lra). nra.
+Qed.
+
+(* From i on the densities of the places that follow, and all that is behind them. *)
+Lemma sum_from count : forall i, fold_right Rplus (Series (after l (i + count)))
+  (map (fun i => q ^ (i * i)) (seq (Datatypes.S i) count)) = Series (after l i).
+Proof.
+  induction count as [|count IH]; intros i; [rewrite Nat.add_0_r; reflexivity|]. cbn [seq map fold_right].
+  replace (i + Datatypes.S count)%nat with (Datatypes.S i + count)%nat by lia. rewrite IH.
+  rewrite (Series_incr_1 (after l i)) by (apply sums_exist; assumption). f_equal.
+  - rewrite <- power_of_square. unfold after. f_equal. lia.
+  - apply Series_ext. intros k. unfold after. do 2 f_equal. lia.
+Qed.
+
+Lemma probabilities_add_up count : forall i, (i + count = 63)%nat ->
+  fold_right Rplus 0 (map (fun e => probability_of e * whole_sum l) (map Z.of_nat (seq i (Datatypes.S count))))
+  = T (Z.of_nat i) * whole_sum l.
+Proof.
+  induction count as [|count IH]; intros i E.
+  - replace i with 63%nat by lia. cbn [seq map fold_right]. unfold probability_of. change (Z.of_nat 63) with 63%Z.
+    change (63 <? 63)%Z with false. cbv iota. ring.
+  - change (seq i (Datatypes.S (Datatypes.S count))) with (i :: seq (Datatypes.S i) (Datatypes.S count)).
+    cbn [map fold_right]. cbn [map fold_right] in IH. rewrite IH by lia. unfold probability_of.
+    rewrite (proj2 (Z.ltb_lt (Z.of_nat i) 63)) by lia.
+    replace (Z.of_nat i + 1)%Z with (Z.of_nat (Datatypes.S i)) by lia. ring.
+Qed.
+
+Lemma gaussian_within n e : (1 <= n)%Z -> (0 <= e <= 63)%Z ->
+  within n (probability_of e) (nth (Z.to_nat e) (gaussian_bounds l at_precision n) (0, 0)%Z).
+Proof.
+  intros N E. unfold gaussian_bounds. generalize (density_within n 1 N ltac:(lia)). fold q.
+  set (qb := density_bounds l at_precision n 1). intros Qb.
+  generalize (density_range l Numerator Denominator 1 ltac:(lia)). fold q. intros Q.
+  generalize (Z.sqrt_spec (n - 1) ltac:(lia)) (Z.sqrt_nonneg (n - 1)). cbv zeta. intros Root Root0.
+  set (k := Z.to_nat (Z.sqrt (n - 1) + 1)).
+  replace (Z.to_nat (63 * (Z.sqrt (n - 1) + 1))) with (63 + (63 * k - 63))%nat by lia.
+  assert (Masses := bending_within n N q (product n qb qb) ltac:(lra) ltac:(replace (q ^ 2) with (q * q) by ring;
+    apply product_within; trivial; lra) (63 + (63 * k - 63)) 0 _ qb (whole_within n N 1 ltac:(lia))
+    ltac:(simpl; rewrite Rmult_1_r; exact Qb)).
+  set (masses := bending _ _ _ _ _) in *. rewrite seq_app, map_app in Masses.
+  apply Forall2_app_inv_l in Masses. destruct Masses as [first [more [First [More ->]]]].
+  assert (L := length_within n _ _ First). rewrite map_length, seq_length in L.
+  rewrite skipn_app, skipn_all2, L by lia. cbn [Nat.sub skipn app].
+  set (beyond := fold_right sum_of (0, 2)%Z more).
+  assert (Beyond : within n (Series (after l 62)) beyond).
+  { rewrite <- (sum_from (63 * k - 63) 62). apply sums_within; [|exact More].
+    replace (62 + (63 * k - 63))%nat with (63 * k - 1)%nat by lia. apply rest_is_tiny; lia. }
+  set (both := fun e => if (e =? 0)%Z then _ else _).
+  generalize (whole_sum_positive l Numerator Denominator G). intros W.
+  assert (Both : forall e, (0 <= e <= 63)%Z -> within n (probability_of e * whole_sum l) (both e)).
+  { intros i I. unfold both, probability_of. destruct (Z.ltb_spec i 63) as [Lt|Ge].
+    - rewrite of_a_gaussian by (trivial; lia). destruct (Z.eqb_spec i 0) as [->|Ni].
+      + rewrite density_0. replace (1 * 1 / whole_sum l * whole_sum l) with 1 by (field; lra).
+        apply (whole_within n N 1). lia.
+      + replace (2 * density l i / whole_sum l * whole_sum l) with (density l i * 2) by (field; lra).
+        apply (scaled_within n _ _ 2); [lia|]. rewrite app_nth1 by lia.
+        generalize (nth_within n _ _ First (Z.to_nat i) ltac:(rewrite map_length, seq_length; lia)).
+        rewrite (nth_indep _ 0 (q ^ (0 * 0))) by (rewrite map_length, seq_length; lia).
+        rewrite (map_nth (fun i => q ^ (i * i))), seq_nth, <- power_of_square by lia.
+        rewrite Nat.add_0_l, Z2Nat.id by lia. trivial.
+    - replace i with 63%Z by lia. unfold at_least. rewrite G. change (63 =? 0)%Z with false. cbv iota.
+      replace (2 * Series (after l (Z.to_nat (63 - 1))) / whole_sum l * whole_sum l) with (Series (after l 62) * 2)
+        by (change (Z.to_nat (63 - 1)) with 62%nat; field; lra).
+      apply (scaled_within n _ _ 2); [lia|exact Beyond]. }
+  rewrite map_map, (nth_of_indices (fun e => product n (both e) _) 64 e) by lia.
+  replace (probability_of e) with (probability_of e * whole_sum l * / whole_sum l) by (field; lra).
+  assert (All : forall i count, (i + count = 63)%nat -> within n (T (Z.of_nat i) * whole_sum l)
+    (fold_right sum_of (0, 0)%Z (map both (map Z.of_nat (seq i (Datatypes.S count)))))).
+  { intros i count C. rewrite <- (probabilities_add_up count i C). apply sums_within; [split; cbn; lia || lra|].
+    apply all_within. intros j J. apply in_map_iff in J. destruct J as [m [<- J]]. apply in_seq in J. apply Both. lia. }
+  destruct (unit_is_positive n N) as [U U']. apply product_within; trivial.
+  - destruct (Both e E) as [P [P1 _]]. apply IZR_le in P. apply Rmult_le_reg_r with (IZR (unit n)); lra.
+  - apply Rlt_le, Rinv_0_lt_compat. lra.
+  - apply Both, E.
+  - apply inverse_within; trivial.
+    + change (0 < 1 * unit n + fst (fold_right sum_of (0, 0) (map both (map Z.of_nat (seq 1 63)))))%Z.
+      destruct (All 1%nat 62%nat eq_refl) as [P _]. lia.
+    + generalize (All 0%nat 63%nat eq_refl). change (T (Z.of_nat 0)) with 1. rewrite Rmult_1_l. trivial.
+Qed.
+End Gaussian.
+
+Lemma lacking_holds e : (0 <= e <= 63)%Z -> exact coin (p_of l) (sides_of_number l at_precision) (Lacking d last e).
+Proof.
+  intros E. destruct (sound_facts_of_digit l d last Numerator Denominator Step S Rest) as [P [P63 [W _]]].
   assert (R : 0 <= lacking l d last e <= 1) by (destruct (Z.eq_dec e 63) as [->|]; [exact P63|apply P; lia]).
   exists 1, (lacking l d last e). split; [lra|]. split; [cbn [p_of]; field|]. split; [exact R|].
   apply coins_hold. intros n N. unfold lacking_bounds. rewrite nth_of_indices by lia.
   assert (A : within n (probability_of e) (nth (Z.to_nat e)
     (if gaussian l then gaussian_bounds l at_precision n else exponential_bounds l at_precision d last n) (0, 0)%Z)).
-  { destruct (gaussian l) eqn:G; [apply Gauss; trivial|apply exponential_within; trivial]. }
+  { destruct (gaussian l) eqn:G; [apply gaussian_within|apply exponential_within]; trivial. }
   apply (scaled_within n _ _ (2 ^ 62)) in A; [|lia].
   assert (L : lacking l d last e = probability_of e * IZR (2 ^ 62) - IZR (if (e <? 63)%Z then entry_words d e else 0)).
   { unfold lacking, probability_of. destruct (e <? 63)%Z; ring. }
@@ -262,26 +415,20 @@ End Lacking.
    have, and is short of that by at most the probability that the words or steps do not suffice. *)
 Theorem numbers_follow_coins l digits at_precision : sound_digits l digits = true ->
   (forall n, (1 <= n)%Z -> sound_constants (at_precision n) /\ limbs (at_precision n) = n) ->
-  (gaussian l = true -> forall d n e, In d digits -> (1 <= n)%Z -> (0 <= e <= 63)%Z ->
-     within n (probability_of l d true e) (nth (Z.to_nat e) (gaussian_bounds l at_precision n) (0, 0)%Z)) ->
   forall fuel n x, let on_words := chance_on_words l (sides_of_number l at_precision) digits fuel n x in
   on_words 0 <= chance l digits fuel x <= on_words 1.
 Proof.
-  unfold sound_digits. rewrite !andb_true_iff, !Z.leb_le. intros [[N D] H] Constants Gauss fuel n x.
+  unfold sound_digits. rewrite !andb_true_iff, !Z.leb_le. intros [[N D] H] Constants fuel n x.
   destruct (sound_chain_of _ _ _ _ H) as [C _]. clear H.
-  assert (Gauss' : gaussian l = true -> forall d n e, In d digits -> (0 < n)%Z -> (0 <= e <= 63)%Z ->
-    within n (probability_of l d true e) (nth (Z.to_nat e) (gaussian_bounds l at_precision n) (0, 0)%Z))
-    by (intros; apply Gauss; trivial; lia).
-  clear Gauss. rename Gauss' into Gauss.
   assert (K : forall words, keeps_to coin (exact coin (p_of l) (sides_of_number l at_precision)) (fun _ => True)
     (number_drawn l fuel digits words)).
   { intros words. unfold number_drawn. destruct (has_rest _); [|exact I]. unfold resolve.
     apply (keeps_to_then coin _ (fun _ => True)); [|intros; exact I].
     assert (E : List.Forall (fun e => 0 <= e)%Z (map Z.abs (draw digits words false true)))
       by (apply Forall_forall; intros e; rewrite in_map_iff; intros [i [<- _]]; apply Z.abs_nonneg).
-    revert E. generalize (map Z.abs (draw digits words false true)). assert (P : (0 < 1)%Z) by lia. revert P C Gauss.
+    revert E. generalize (map Z.abs (draw digits words false true)). assert (P : (0 < 1)%Z) by lia. revert P C.
     generalize (two_sided l) 1%Z. clear words. intros signs next P C. revert P. induction C as [signs next|d ds S Rs C
-      IH]; intros P Gauss entries E.
+      IH]; intros P entries E.
     - exact I.
     - assert (St : (1 <= step d)%Z) by lia. destruct entries as [|entry entries]; [exact I|]. inversion E as [|? ? E0
       E1]; subst. cbn [magnitude]. fold (is_last ds).
@@ -289,13 +436,10 @@ Proof.
       + apply keeps_to_entry; trivial.
         * intros c A. destruct (tail_coins_are_exact l at_precision N D c Constants A) as [w [a X]]. exists w, a. exact
           X.
-        * intros e R. apply lacking_holds; trivial. intros G m M.
-          destruct (sound_facts_of_digit l d (is_last ds) N D St S Rs) as [_ [_ [_ [_ [_ [Last _]]]]]].
-          destruct (Last G) as [_ [_ L]]. rewrite L. apply Gauss; trivial; [left; reflexivity|lia].
+        * intros e R. apply lacking_holds; trivial.
       + intros found _. destruct (signed d && (found =? 0)%Z); [exact I|].
         apply (keeps_to_then coin _ (fun _ => True)); [|intros; exact I]. apply IH; trivial.
-        * destruct (signed d); lia.
-        * intros G d' m e' I'. apply Gauss; trivial. right. exact I'. }
+        destruct (signed d); lia. }
   cbv zeta. unfold chance_on_words, chance.
   split; apply mean_of_digits_le; intros words; apply (words_follow_coins coin (p_of l) _ _ _ n (K words)); intros
     found;
