@@ -428,7 +428,7 @@ def report(before: float) -> None:
     command = ["coqc", "-R", ".", "Dpnoise", "-w", "-ambiguous-paths", "Statements.v"]
     output = subprocess.run(command, cwd=FOLDER, check=True, stdout=subprocess.PIPE, text=True).stdout
     statements, _, axioms = output.partition("Axioms:\n")
-    print(re.sub(r"\n(Arguments|.* is (opaque|not universe|transparent)|Expands).*", "", statements))
+    print(re.sub(r"\n(Arguments.*(\n  .*)*|.* is (opaque|not universe|transparent).*|Expands.*)", "", statements))
     names = re.findall(r"^(\S+)", axioms, re.MULTILINE)
     strange = [name for name in names if not AXIOMS.fullmatch(name)]
     if strange or not names:
