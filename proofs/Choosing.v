@@ -9,15 +9,6 @@ Open Scope R_scope.
 (* All scores move by amounts of one interval, of length B. *)
 Definition move (c B : R) : list R -> list R -> Prop := Forall2 (fun r r' => c <= r' - r <= c + B).
 
-Lemma length_of_both {A B} (P : A -> B -> Prop) l m : Forall2 P l m -> length l = length m.
-Proof. induction 1; simpl; congruence. Qed.
-
-Lemma nth_of_both {A B} (P : A -> B -> Prop) l m d e : Forall2 P l m -> forall i, (i < length l)%nat ->
-  P (nth i l d) (nth i m e).
-Proof.
-  induction 1 as [|a b l m H _ IH]; intros i L; simpl in L; [lia|]. destruct i as [|i]; simpl; [exact H|apply IH; lia].
-Qed.
-
 Lemma map_of_both {A B C D} (P : A -> B -> Prop) (Q : C -> D -> Prop) f g l m : (forall a b, P a b -> Q (f a) (g b)) ->
   Forall2 P l m -> Forall2 Q (map f l) (map g m).
 Proof. intros H. induction 1; simpl; constructor; auto. Qed.

@@ -83,6 +83,63 @@ Qed.
 Lemma whole_sum_positive : gaussian l = true -> 1 <= whole_sum l.
 Proof. intros G. unfold whole_sum. generalize (sum_positive 0 G). lra. Qed.
 
+Lemma sum_follows k : gaussian l = true ->
+  Series (after l k) = density l (Z.of_nat k + 1) + Series (after l (Datatypes.S k)).
+Proof.
+  intros G. rewrite (Series_incr_1 (after l k)) by apply sums_exist, G. f_equal.
+  - unfold after. f_equal. lia.
+  - apply Series_ext. intros i. unfold after. do 2 f_equal. lia.
+Qed.
+
+(* The densities of a Gaussian are powers of the first one; from 63 k on they add up to at most 2^(1 - 64 k^2). *)
+Section Gaussian.
+Hypothesis G : gaussian l = true.
+Let q : R := density l 1.
+
+Lemma power_of_square i : density l (Z.of_nat i) = q ^ (i * i).
+Proof.
+  unfold q, density. rewrite exp_pow, INR_IZR_INZ, Nat2Z.inj_mul. f_equal. unfold dividend.
+  rewrite G, !Z.pow_2_r, !mult_IZR. unfold Rdiv. ring.
+Qed.
+
+Lemma power_falls a b : (a <= b)%nat -> 0 <= q ^ b <= q ^ a.
+Proof.
+  intros L. generalize (density_range 1 ltac:(lia)). fold q. intros Q.
+  split; [apply pow_le; lra|]. replace b with (a + (b - a))%nat by lia. rewrite pow_add.
+  assert (q ^ (b - a) <= 1) by (rewrite <- (pow1 (b - a)); apply pow_incr; lra).
+  assert (0 <= q ^ a) by (apply pow_le; lra). nra.
+Qed.
+
+Lemma rest_is_tiny n k : (1 <= n)%Z -> (n <= Z.of_nat (k * k))%Z -> (1 <= k)%nat ->
+  Series (after l (63 * k - 1)) <= 2 / IZR (unit n).
+Proof.
+  intros N K K1.
+  assert (First : q ^ (63 * 63) <= (/ 2) ^ 64).
+  { rewrite <- (power_of_square 63). generalize S Rest. unfold sound_digit, sound_rest. rewrite G, !andb_true_iff.
+    cbn [implb]. rewrite !andb_true_iff. intros [[_ [[[[_ _] Last] _] _]] _] [_ Fits]. rewrite Last in Fits.
+    cbn [implb] in Fits. apply at_most_correct in Fits.
+    change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits. rewrite density_term in Fits. cbn [denote] in Fits.
+    change (Z.of_nat 63) with 63%Z. simpl. lra. }
+  assert (Half : q ^ 63 <= / 2).
+  { apply Rnot_lt_le. intros L. assert (C : (/ 2) ^ 63 <= q ^ (63 * 63)) by (rewrite pow_mult; apply pow_incr; lra).
+    assert ((/ 2) ^ 64 < (/ 2) ^ 63) by (simpl; lra). lra. }
+  assert (Falls : forall h, 0 <= after l (63 * k - 1) h <= / IZR (unit n) * (/ 2) ^ h).
+  { intros h. unfold after. replace (Z.of_nat (63 * k - 1 + h) + 1)%Z with (Z.of_nat (63 * k + h)) by lia.
+    rewrite power_of_square. split; [apply (power_falls 0); lia|].
+    apply Rle_trans with (q ^ (63 * 63 * Z.to_nat n + 63 * h)); [apply power_falls; nia|].
+    rewrite pow_add, !pow_mult. apply Rmult_le_compat.
+    - apply pow_le, pow_le, pow_le, Rlt_le, exp_pos.
+    - apply pow_le, pow_le, Rlt_le, exp_pos.
+    - unfold unit. rewrite <- (Z2Nat.id n) at 2 by lia. rewrite Z.pow_mul_r, <- pow_IZR, <- pow_inv by lia.
+      apply pow_incr. split; [apply pow_le, pow_le, Rlt_le, exp_pos|]. rewrite <- pow_mult.
+      eapply Rle_trans; [exact First|]. simpl. lra.
+    - apply pow_incr. split; [apply pow_le, Rlt_le, exp_pos|exact Half]. }
+  assert (Geom : ex_series (fun h => / IZR (unit n) * (/ 2) ^ h)).
+  { apply (ex_series_scal (K := R_AbsRing) (V := R_NormedModule)), ex_series_geom. rewrite Rabs_pos_eq; lra. }
+  generalize (Series_le _ _ Falls Geom). rewrite Series_scal_l, Series_geom by (rewrite Rabs_pos_eq; lra). lra.
+Qed.
+End Gaussian.
+
 (* The probability of an entry. *)
 Lemma of_a_gaussian e : gaussian l = true -> (0 <= e)%Z ->
   T e - T (e + 1) = IZR (if e =? 0 then 1 else 2)%Z * density l e / whole_sum l.
@@ -91,10 +148,8 @@ Proof.
   rewrite (proj2 (Z.eqb_neq (e + 1) 0)) by lia. replace (e + 1 - 1)%Z with e by ring.
   destruct (Z.eqb_spec e 0) as [->|N].
   - rewrite density_0. unfold whole_sum in *. cbn [Z.eqb Z.to_nat]. field. lra.
-  - rewrite (Series_incr_1 (after l (Z.to_nat (e - 1)))) by (apply sums_exist, G).
-    rewrite (Series_ext (fun k => after l (Z.to_nat (e - 1)) (Datatypes.S k)) (after l (Z.to_nat e))).
-    + replace (after l (Z.to_nat (e - 1)) 0) with (density l e) by (unfold after; f_equal; lia). field. lra.
-    + intros k. unfold after. do 2 f_equal. lia.
+  - rewrite (sum_follows _ G). replace (Datatypes.S (Z.to_nat (e - 1))) with (Z.to_nat e) by lia.
+    replace (Z.of_nat (Z.to_nat (e - 1)) + 1)%Z with e by lia. field. lra.
 Qed.
 
 Lemma of_an_exponential e : gaussian l = false -> (0 <= e)%Z ->
@@ -121,6 +176,8 @@ Lemma sound_facts_of_digit :
 Proof.
   assert (Closed : gaussian l = false -> last = false -> T 63 = 0).
   { intros G E. unfold at_least. rewrite G, E. change (63 =? 0)%Z with false. cbv iota. unfold Rdiv. ring. }
+  assert (Tiny : gaussian l = true -> Series (after l 62) <= 2 / IZR (unit 1))
+    by (intros G; apply (rest_is_tiny G 1 1); lia).
   generalize S Rest. unfold sound_digit, sound_rest. rewrite !andb_true_iff.
   intros [[[[[[_ _] Sum] W1] W2] Shape] _] [Small Fits].
   assert (Gauss : gaussian l = true -> step d = 1%Z /\ signed d = true /\ last = true).
@@ -139,24 +196,13 @@ Proof.
     2: { destruct (gaussian l) eqn:G; [destruct (Gauss eq_refl) as [_ [_ X]]; discriminate|].
       rewrite (Closed eq_refl eq_refl), Rmult_0_r. lra. }
     cbn [implb] in Fits. unfold at_least. change (63 =? 0)%Z with false. cbv iota. destruct (gaussian l) eqn:G.
-    + apply andb_true_iff, proj1, at_most_correct in Fits.
-      change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits.
-      change (denote (Whole ?z)) with (IZR z) in Fits. generalize (whole_sum_positive G) (sum_positive 62 G). intros W
-        P.
-      change (Z.to_nat (63 - 1)) with 62%nat.
-      assert (Split : whole_sum l = denote (first_sum l) + 2 * Series (after l 62)).
-      { change (first_sum l) with (fold_right (fun k sum => Add (Mul (Whole 2) (term_of_density l (k + 1))) sum) (Whole
-        1)
-          (map Z.of_nat (seq 0 62))). rewrite first_sum_is. unfold whole_sum.
-        rewrite (Series_incr_n (after l 0) 62), sum_n_Reals by (lia || apply sums_exist, G). cbn [pred].
-        change (fun k => after l 0 (62 + k)) with (after l 62). ring. }
-      generalize (whole_sum_between l G Numerator Denominator). intros B.
+    + generalize (whole_sum_positive G) (sum_positive 62 G) (Tiny eq_refl).
+      change (Z.to_nat (63 - 1)) with 62%nat. change (IZR (unit 1)) with (IZR (4 * 2 ^ 62)). rewrite mult_IZR.
+      intros W P T62. assert (0 < IZR (2 ^ 62)) by (apply IZR_lt; reflexivity).
       replace (IZR (2 ^ 62) * (2 * Series (after l 62) / whole_sum l))
         with (IZR (2 ^ 62) * (2 * Series (after l 62)) / whole_sum l) by (field; lra).
-      assert (0 < IZR (2 ^ 62)) by (apply IZR_lt; reflexivity).
-      split; [apply Rdiv_le_0_compat; [apply Rmult_le_pos; lra|lra]|]. apply Rle_div_l; [lra|]. rewrite Rmult_1_l.
-      apply Rle_trans with (denote (first_sum l)); [|lra]. eapply Rle_trans; [|exact Fits]. apply Rmult_le_compat_l;
-        lra.
+      split; [apply Rdiv_le_0_compat; [apply Rmult_le_pos; lra|lra]|]. apply Rle_div_l; [lra|].
+      apply Rle_div_r in T62; lra.
     + apply at_most_correct in Fits. rewrite !Rminus_0_r. assert (One : forall x, x / 1 = x) by (intros; field).
       rewrite One.
       generalize (density_range (step d) ltac:(lia)) (density_range (63 * step d) ltac:(lia)). intros Q F.

@@ -104,13 +104,6 @@ Lemma sums_within x z : within x z -> forall xs zs, Forall2 within xs zs ->
   within (fold_right Rplus x xs) (fold_right sum_of z zs).
 Proof. induction 2; cbn [fold_right]; [assumption|apply sum_within; assumption]. Qed.
 
-Lemma length_within xs zs : Forall2 within xs zs -> length zs = length xs.
-Proof. induction 1; cbn [length]; congruence. Qed.
-
-Lemma nth_within xs zs : Forall2 within xs zs -> forall i, (i < length xs)%nat ->
-  within (nth i xs 0) (nth i zs (0, 0)%Z).
-Proof. induction 1; intros [|i] I; cbn [nth length] in *; try lia; [assumption|apply IHForall2; lia]. Qed.
-
 Lemma all_within {A} (f : A -> R) g (l : list A) : (forall a, In a l -> within (f a) (g a)) ->
   Forall2 within (map f l) (map g l).
 Proof.
@@ -264,56 +257,9 @@ Proof.
       * rewrite Closed by reflexivity. split; cbn [fst snd]; [lia|lra].
 Qed.
 
-(* The densities of a Gaussian are powers of the first one; from 63 k on they add up to at most 2^(1 - 64 k^2). *)
 Section Gaussian.
 Hypothesis G : gaussian l = true.
 Let q : R := density l 1.
-
-Lemma power_of_square i : density l (Z.of_nat i) = q ^ (i * i).
-Proof.
-  unfold q, density. rewrite exp_pow, INR_IZR_INZ, Nat2Z.inj_mul. f_equal. unfold dividend.
-  rewrite G, !Z.pow_2_r, !mult_IZR. unfold Rdiv. ring.
-Qed.
-
-Lemma power_falls a b : (a <= b)%nat -> 0 <= q ^ b <= q ^ a.
-Proof.
-  intros L. generalize (density_range l Numerator Denominator 1 ltac:(lia)). fold q. intros Q.
-  split; [apply pow_le; lra|]. replace b with (a + (b - a))%nat by lia. rewrite pow_add.
-  assert (q ^ (b - a) <= 1) by (rewrite <- (pow1 (b - a)); apply pow_incr; lra).
-  assert (0 <= q ^ a) by (apply pow_le; lra). nra.
-Qed.
-
-Lemma rest_is_tiny n k : (1 <= n)%Z -> (n <= Z.of_nat (k * k))%Z -> (1 <= k)%nat ->
-  within n (Series (after l (63 * k - 1))) (0, 2)%Z.
-Proof.
-  intros N K K1. split; [cbn; lia|]. cbn [fst snd].
-  assert (First : q ^ (63 * 63) <= (/ 2) ^ 64).
-  { rewrite <- (power_of_square 63). generalize S Rest. unfold sound_digit, sound_rest. rewrite G, !andb_true_iff.
-    cbn [implb]. rewrite !andb_true_iff. intros [[_ [[[[_ _] Last] _] _]] _] [_ Fits]. rewrite Last in Fits.
-    cbn [implb] in Fits. apply andb_true_iff in Fits. destruct Fits as [_ Fits]. apply at_most_correct in Fits.
-    change (denote (Mul ?a ?b)) with (denote a * denote b) in Fits. rewrite density_term in Fits. cbn [denote] in Fits.
-    change (Z.of_nat 63) with 63%Z. simpl. lra. }
-  assert (Half : q ^ 63 <= / 2).
-  { apply Rnot_lt_le. intros L. assert (C : (/ 2) ^ 63 <= q ^ (63 * 63)) by (rewrite pow_mult; apply pow_incr; lra).
-    assert ((/ 2) ^ 64 < (/ 2) ^ 63) by (simpl; lra). lra. }
-  assert (Falls : forall h, 0 <= after l (63 * k - 1) h <= / IZR (unit n) * (/ 2) ^ h).
-  { intros h. unfold after. replace (Z.of_nat (63 * k - 1 + h) + 1)%Z with (Z.of_nat (63 * k + h)) by lia.
-    rewrite power_of_square. split; [apply (power_falls 0); lia|].
-    apply Rle_trans with (q ^ (63 * 63 * Z.to_nat n + 63 * h)); [apply power_falls; nia|].
-    rewrite pow_add, !pow_mult. apply Rmult_le_compat.
-    - apply pow_le, pow_le, pow_le, Rlt_le, exp_pos.
-    - apply pow_le, pow_le, Rlt_le, exp_pos.
-    - unfold unit. rewrite <- (Z2Nat.id n) at 2 by lia. rewrite Z.pow_mul_r, <- pow_IZR, <- pow_inv by lia.
-      apply pow_incr. split; [apply pow_le, pow_le, Rlt_le, exp_pos|]. rewrite <- pow_mult.
-      eapply Rle_trans; [exact First|]. simpl. lra.
-    - apply pow_incr. split; [apply pow_le, Rlt_le, exp_pos|exact Half]. }
-  assert (Geom : ex_series (fun h => / IZR (unit n) * (/ 2) ^ h)).
-  { apply (ex_series_scal (K := R_AbsRing) (V := R_NormedModule)), ex_series_geom. rewrite Rabs_pos_eq; lra. }
-  generalize (Series_le _ _ Falls Geom) (sum_positive l Numerator Denominator (63 * k - 1) G).
-  rewrite Series_scal_l, Series_geom by (rewrite Rabs_pos_eq; lra).
-  destruct (unit_is_positive n N) as [_ U]. intros High Low. split; [nra|].
-  replace 2 with (/ IZR (unit n) * / (1 - / 2) * IZR (unit n)) by (field; lra). nra.
-Qed.
 
 (* From i on the densities of the places that follow, and all that is behind them. *)
 Lemma sum_from count : forall i, fold_right Rplus (Series (after l (i + count)))
@@ -321,9 +267,7 @@ Lemma sum_from count : forall i, fold_right Rplus (Series (after l (i + count)))
 Proof.
   induction count as [|count IH]; intros i; [rewrite Nat.add_0_r; reflexivity|]. cbn [seq map fold_right].
   replace (i + Datatypes.S count)%nat with (Datatypes.S i + count)%nat by lia. rewrite IH.
-  rewrite (Series_incr_1 (after l i)) by (apply sums_exist; assumption). f_equal.
-  - rewrite <- power_of_square. unfold after. f_equal. lia.
-  - apply Series_ext. intros k. unfold after. do 2 f_equal. lia.
+  rewrite (sum_follows l Numerator Denominator i G). f_equal. unfold q. rewrite <- (power_of_square l G). f_equal. lia.
 Qed.
 
 Lemma probabilities_add_up count : forall i, (i + count = 63)%nat ->
@@ -353,12 +297,16 @@ Proof.
     ltac:(simpl; rewrite Rmult_1_r; exact Qb)).
   set (masses := bending _ _ _ _ _) in *. rewrite seq_app, map_app in Masses.
   apply Forall2_app_inv_l in Masses. destruct Masses as [first [more [First [More ->]]]].
-  assert (L := length_within n _ _ First). rewrite map_length, seq_length in L.
-  rewrite skipn_app, skipn_all2, L by lia. cbn [Nat.sub skipn app].
+  assert (L := length_of_both _ _ _ First). rewrite map_length, seq_length in L.
+  rewrite skipn_app, skipn_all2, <- L by lia. cbn [Nat.sub skipn app].
   set (beyond := fold_right sum_of (0, 2)%Z more).
   assert (Beyond : within n (Series (after l 62)) beyond).
   { rewrite <- (sum_from (63 * k - 63) 62). apply sums_within; [|exact More].
-    replace (62 + (63 * k - 63))%nat with (63 * k - 1)%nat by lia. apply rest_is_tiny; lia. }
+    replace (62 + (63 * k - 63))%nat with (63 * k - 1)%nat by lia.
+    split; [cbn; lia|]. cbn [fst snd]. destruct (unit_is_positive n N) as [_ U].
+    generalize (sum_positive l Numerator Denominator (63 * k - 1) G)
+      (rest_is_tiny l d last Numerator Denominator S Rest G n k N ltac:(lia) ltac:(lia)). intros Low High.
+    split; [apply Rmult_le_pos; lra|]. apply Rle_div_r; lra. }
   set (both := fun e => if (e =? 0)%Z then _ else _).
   generalize (whole_sum_positive l Numerator Denominator G). intros W.
   assert (Both : forall e, (0 <= e <= 63)%Z -> within n (probability_of e * whole_sum l) (both e)).
@@ -368,9 +316,9 @@ Proof.
         apply (whole_within n N 1). lia.
       + replace (2 * density l i / whole_sum l * whole_sum l) with (density l i * 2) by (field; lra).
         apply (scaled_within n _ _ 2); [lia|]. rewrite app_nth1 by lia.
-        generalize (nth_within n _ _ First (Z.to_nat i) ltac:(rewrite map_length, seq_length; lia)).
+        generalize (nth_of_both _ _ _ 0 (0, 0)%Z First (Z.to_nat i) ltac:(rewrite map_length, seq_length; lia)).
         rewrite (nth_indep _ 0 (q ^ (0 * 0))) by (rewrite map_length, seq_length; lia).
-        rewrite (map_nth (fun i => q ^ (i * i))), seq_nth, <- power_of_square by lia.
+        rewrite (map_nth (fun i => q ^ (i * i))), seq_nth, <- (power_of_square l G) by lia.
         rewrite Nat.add_0_l, Z2Nat.id by lia. trivial.
     - replace i with 63%Z by lia. unfold at_least. rewrite G. change (63 =? 0)%Z with false. cbv iota.
       replace (2 * Series (after l (Z.to_nat (63 - 1))) / whole_sum l * whole_sum l) with (Series (after l 62) * 2)

@@ -113,13 +113,12 @@ Definition sound_digit (l : law) (d : digit) (last : bool) : bool :=
   && let first := bounds (first_sum l) in
      forallb (entry_fits l d last first (Bounds.add precision first (bounds (last_sum l)))) (indices 63).
 
-(* Aliases are entries, and all entries from 63 on together have at most one of 2^62 words; f of a Gaussian is at most
+(* Aliases are entries, and all entries from 63 on together have at most one of 2^62 words: f of a Gaussian is at most
    2^-64 there. *)
 Definition sound_rest (l : law) (d : digit) (last : bool) : bool :=
   forallb (fun e => (0 <=? e) && (e <=? 63)) (entries d)
   && implb last
-       (if gaussian l then at_most (Mul (Whole (2 ^ 62)) (last_sum l)) (first_sum l)
-                           && at_most (Mul (Whole (2 ^ 64)) (term_of_density l 63)) (Whole 1)
+       (if gaussian l then at_most (Mul (Whole (2 ^ 64)) (term_of_density l 63)) (Whole 1)
         else at_most (Mul (Whole (if signed d then 2 ^ 63 else 2 ^ 62)) (term_of_density l (63 * step d)))
                      (if signed d then Add (Whole 1) (term_of_density l (step d)) else Whole 1)).
 

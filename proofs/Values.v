@@ -6,6 +6,16 @@ From Flocq Require Import Core.
 From Dpnoise Require Import Decide Model Words Sound Trial Mass.
 Open Scope R_scope.
 
+(* Two lists, item by item. *)
+Lemma length_of_both {A B} (P : A -> B -> Prop) l m : Forall2 P l m -> length l = length m.
+Proof. induction 1; simpl; congruence. Qed.
+
+Lemma nth_of_both {A B} (P : A -> B -> Prop) l m d e : Forall2 P l m -> forall i, (i < length l)%nat ->
+  P (nth i l d) (nth i m e).
+Proof.
+  induction 1 as [|a b l m H _ IH]; intros i L; simpl in L; [lia|]. destruct i as [|i]; simpl; [exact H|apply IH; lia].
+Qed.
+
 Section Trials.
 Variables (l : law) (t : tables).
 Hypothesis S : sound l t = true.
